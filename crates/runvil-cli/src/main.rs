@@ -1,0 +1,3 @@
+//! The runvil command line.
+
+fn main() {}

@@ -1,0 +1,1 @@
+//! Prepares a run, drives it on tokio and performs its effects.

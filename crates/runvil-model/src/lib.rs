@@ -1,0 +1,1 @@
+//! Model backends: the trait, and the streamed chat-completions client.

@@ -1,0 +1,1 @@
+//! What a Pack author writes against: Packs, Plugins, tools and host services.

@@ -1,0 +1,1 @@
+//! Conformance cases and the scripted Host that runs them in virtual time.

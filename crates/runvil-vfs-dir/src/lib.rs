@@ -1,0 +1,1 @@
+//! The directory backend of the store.

@@ -1,0 +1,1 @@
+//! The runvil/web Pack: fetch and search.
