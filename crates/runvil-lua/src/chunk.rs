@@ -1,0 +1,82 @@
+//! Compiled Lua with its place in the prompt file.
+
+use std::sync::Arc;
+
+use mlua::chunk::ChunkMode;
+use mlua::{Lua, LuaOptions, StdLib};
+
+/// One compiled Lua block: bytecode with its debug information, the label that error messages call it by, and the
+/// line of the prompt file on which its Lua starts.
+///
+/// Cheap to clone. Lua knows the block as `line N`, so that two blocks never share a name within one file (book:
+/// Location labels).
+#[derive(Clone, Debug)]
+pub struct Chunk {
+    bytecode: Arc<[u8]>,
+    label: Arc<str>,
+    first_line: u32,
+}
+
+/// Why a block did not compile.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum CompileError {
+    /// The Lua compiler's own diagnostic, unchanged: it names the block `[string "line N"]`.
+    #[error("{0}")]
+    Diagnostic(String),
+    /// The compiler itself could not run; the block may be fine.
+    #[error("the Lua compiler could not start: {0}")]
+    Unavailable(String),
+}
+
+impl Chunk {
+    /// Compiles `source` without running it. `label` is the block's location label and `first_line` the 1-based
+    /// line of the prompt file that holds the block's first Lua line.
+    ///
+    /// # Errors
+    ///
+    /// [`CompileError`] when the source is not Lua 5.5, or no compiler could be had.
+    pub fn compile(source: &str, label: &str, first_line: u32) -> Result<Self, CompileError> {
+        let bytecode = compile(source, &format!("line {first_line}"))?;
+        Ok(Self {
+            bytecode: bytecode.into(),
+            label: label.into(),
+            first_line,
+        })
+    }
+
+    /// The block's location label, such as ``section `Check` prologue``.
+    #[must_use]
+    pub fn label(&self) -> &str {
+        &self.label
+    }
+
+    /// The 1-based line of the prompt file on which the block's Lua starts.
+    #[must_use]
+    pub fn first_line(&self) -> u32 {
+        self.first_line
+    }
+
+    pub(crate) fn bytecode(&self) -> &[u8] {
+        &self.bytecode
+    }
+
+    pub(crate) fn shared_label(&self) -> Arc<str> {
+        Arc::clone(&self.label)
+    }
+}
+
+/// Compiles text to bytecode under a chunk name in Lua's own notation.
+pub(crate) fn compile(source: &str, name: &str) -> Result<Vec<u8>, CompileError> {
+    let lua = Lua::new_with(StdLib::NONE, LuaOptions::new())
+        .map_err(|error| CompileError::Unavailable(error.to_string()))?;
+    let loaded = lua
+        .load(source)
+        .set_name(name)
+        .set_mode(ChunkMode::Text)
+        .into_function();
+    match loaded {
+        Ok(function) => Ok(function.dump(false)),
+        Err(mlua::Error::SyntaxError { message, .. }) => Err(CompileError::Diagnostic(message)),
+        Err(error) => Err(CompileError::Unavailable(error.to_string())),
+    }
+}

@@ -1,0 +1,160 @@
+//! The VM of one section entry.
+
+use std::cell::{OnceCell, RefCell};
+use std::sync::Arc;
+
+use mlua::chunk::ChunkMode;
+use mlua::{Function, IntoLuaMulti, Lua, LuaOptions, MultiValue, StdLib, Table, Value};
+
+use crate::block::{Block, BlockStep, Resume};
+use crate::cancel::CancelFlag;
+use crate::chunk::Chunk;
+use crate::failure::Failure;
+use crate::helper::Helper;
+use crate::locate::{Labels, Located};
+use crate::raw::{self, Shared};
+
+/// What a VM is made from.
+#[derive(Clone, Debug)]
+pub struct VmConfig {
+    /// Seeds `math.random`: the same seed, the same numbers.
+    pub seed: [u8; 32],
+    /// The most bytes of Lua heap the VM may use, at least 1 (book: The memory ceiling).
+    pub memory_bytes: usize,
+    /// The run's cancel flag.
+    pub cancel: CancelFlag,
+}
+
+/// One section VM: a fresh Lua state with the sandbox in place, dropped at the end of its section entry.
+#[derive(Debug)]
+pub struct Vm {
+    lua: Lua,
+    labels: RefCell<Labels>,
+    kit: OnceCell<Table>,
+}
+
+impl Vm {
+    /// Makes the VM with the sandbox's globals.
+    ///
+    /// # Errors
+    ///
+    /// A Lua memory error when the ceiling is too low for the sandbox itself.
+    pub fn new(config: &VmConfig) -> mlua::Result<Self> {
+        let lua = Lua::new_with(
+            StdLib::STRING | StdLib::TABLE | StdLib::MATH,
+            LuaOptions::new(),
+        )?;
+        let shared = Shared::new(config.cancel.clone());
+        lua.set_app_data(Arc::clone(&shared));
+        let convert = lua.create_function(convert)?;
+        let setup = raw::Setup {
+            shared: &shared,
+            convert: &convert,
+        };
+        raw::set_up(&lua, &setup)?;
+        lua.set_memory_limit(config.memory_bytes.max(1))?;
+        Ok(Self {
+            lua,
+            labels: RefCell::default(),
+            kit: OnceCell::new(),
+        })
+    }
+
+    /// The Lua state, on which the driver installs its own globals.
+    #[must_use]
+    pub fn lua(&self) -> &Lua {
+        &self.lua
+    }
+
+    /// Runs a helper once and returns its values. It gets `arguments`, and its globals are the kit: the sandbox's
+    /// base functions and libraries as nobody can change them, the raw table functions, `suspend(...)`, which
+    /// hands its arguments out as the block's request and returns the answer or raises it, and
+    /// `fail(kind, message, fields)`, which raises an error value at level 0.
+    ///
+    /// # Errors
+    ///
+    /// Whatever the helper raises while it loads.
+    pub fn load_helper(
+        &self,
+        helper: &Helper,
+        arguments: impl IntoLuaMulti,
+    ) -> mlua::Result<MultiValue> {
+        self.lua
+            .load(helper.bytecode())
+            .set_mode(ChunkMode::Binary)
+            .set_environment(self.kit()?)
+            .call(arguments)
+    }
+
+    fn kit(&self) -> mlua::Result<Table> {
+        if let Some(kit) = self.kit.get() {
+            return Ok(kit.clone());
+        }
+        let kit = raw::kit(&self.lua)?;
+        Ok(self.kit.get_or_init(|| kit).clone())
+    }
+
+    /// Loads a block as a function, for whoever runs it from inside another block. Its lines map from then on.
+    ///
+    /// # Errors
+    ///
+    /// A Lua memory error.
+    pub fn load(&self, chunk: &Chunk) -> mlua::Result<Function> {
+        self.labels
+            .borrow_mut()
+            .register(chunk.first_line(), chunk.shared_label());
+        self.lua
+            .load(chunk.bytecode())
+            .set_mode(ChunkMode::Binary)
+            .into_function()
+    }
+
+    /// Loads a block as a coroutine that has not run yet.
+    ///
+    /// # Errors
+    ///
+    /// A Lua memory error.
+    pub fn start(&self, chunk: &Chunk) -> mlua::Result<Block> {
+        self.start_function(self.load(chunk)?)
+    }
+
+    /// Makes a coroutine of any function of this VM.
+    ///
+    /// # Errors
+    ///
+    /// A Lua memory error.
+    pub fn start_function(&self, function: Function) -> mlua::Result<Block> {
+        Ok(Block::new(self.lua.create_thread(function)?))
+    }
+
+    /// Runs the block until it asks for something, returns, or fails. Under a cancel every failure reads as
+    /// [`BlockFailure::Interrupted`](crate::BlockFailure::Interrupted).
+    pub fn resume(&self, block: &mut Block, with: Resume) -> BlockStep {
+        block.resume(self, with)
+    }
+
+    /// Rewrites each `[string "line N"]:L` of the VM's blocks in `text` to `{label}:{line}` with the line of the
+    /// prompt file. Text that names no block of the VM stays as it is.
+    #[must_use]
+    pub fn map_lines(&self, text: &str) -> String {
+        self.locate(text).text
+    }
+
+    pub(crate) fn locate(&self, text: &str) -> Located {
+        self.labels.borrow().locate(text)
+    }
+
+    pub(crate) fn shared(&self) -> Arc<Shared> {
+        Shared::of(&self.lua)
+    }
+}
+
+/// Turns a Rust error that was raised into Lua into an error value; passes anything else through.
+fn convert(lua: &Lua, raised: Value) -> mlua::Result<Value> {
+    match raised {
+        Value::Error(error) => Failure::from_native(&error)
+            .into_error_value(lua)
+            .map(Value::Table),
+        other => Ok(other),
+    }
+}
