@@ -1,0 +1,172 @@
+//! A run's access to its store, and each tool call's (book: Live runs on shared mounts, Tools and the store).
+
+use std::sync::{
+    Arc,
+    atomic::{AtomicBool, Ordering},
+};
+
+use crate::{
+    backend::BackendFailure,
+    claims::SessionId,
+    failure::StoreFailure,
+    identity::Identity,
+    op::{StoreOp, StoreReply},
+    perform::{Claimant, View},
+    store::Store,
+};
+
+/// One run's access to a store. Its claims count until [`Session::end`], or until the last clone is gone.
+#[derive(Clone)]
+pub struct Session {
+    live: Arc<Live>,
+}
+
+struct Live {
+    store: Store,
+    id: SessionId,
+    ended: AtomicBool,
+}
+
+impl Drop for Live {
+    fn drop(&mut self) {
+        self.store.mounts().claims().end(self.id);
+    }
+}
+
+impl Session {
+    pub(crate) fn begin(store: Store) -> Self {
+        let id = store.mounts().claims().begin();
+        Self {
+            live: Arc::new(Live {
+                store,
+                id,
+                ended: AtomicBool::new(false),
+            }),
+        }
+    }
+
+    /// Opens store access as the run starts.
+    ///
+    /// # Errors
+    /// A failed setup: no mount serves the store, or the backend there refuses the run or fails.
+    pub fn open(&self) -> Result<(), StoreFailure> {
+        self.set_up(|view| view.backend().open(view.base))
+    }
+
+    /// Opens store access for a task or a tool call, whose identity forked off.
+    ///
+    /// # Errors
+    /// A failed setup: the backend refuses the identity.
+    pub fn fork(&self, child: &Identity) -> Result<(), StoreFailure> {
+        self.set_up(|view| view.backend().fork(child))
+    }
+
+    fn set_up(
+        &self,
+        ask: impl FnOnce(&View<'_>) -> Result<(), BackendFailure>,
+    ) -> Result<(), StoreFailure> {
+        let view = self.live.store.view().map_err(StoreFailure::in_setup)?;
+        ask(&view).map_err(|failure| view.failure(failure, "/").in_setup())
+    }
+
+    /// Performs one of the run's store operations: checks its path, asks the policy, claims the region, calls the backend.
+    ///
+    /// Blocks as long as the backend does. A run's operations are to be performed in the order in which it issued them,
+    /// one that it dropped included, so that what a cancelled task had issued lands before what its owner does next.
+    ///
+    /// # Errors
+    /// As the operation fails; a claims conflict is [`StoreFailure::Conflict`].
+    pub fn perform(&self, who: &Identity, op: StoreOp) -> Result<StoreReply, StoreFailure> {
+        let store = &self.live.store;
+        self.perform_in(&store.view()?, who, op)
+    }
+
+    fn perform_in(
+        &self,
+        view: &View<'_>,
+        who: &Identity,
+        op: StoreOp,
+    ) -> Result<StoreReply, StoreFailure> {
+        if self.live.ended.load(Ordering::Acquire) {
+            return Err(StoreFailure::ScopeEnded {
+                path: view.spell(op.path()),
+            });
+        }
+        let policy = self.live.store.policy();
+        view.perform(
+            policy.as_deref(),
+            Claimant::Run {
+                session: self.live.id,
+                who,
+            },
+            op,
+        )
+    }
+
+    /// The file access of a tool call, under the identity that forked off for it.
+    #[must_use]
+    pub fn files(&self, who: Identity) -> FileAccess {
+        FileAccess {
+            session: self.clone(),
+            who: Arc::new(who),
+            ended: Arc::default(),
+        }
+    }
+
+    /// Ends the run's access: its claims no longer count, and any later access fails with `scope_ended`.
+    pub fn end(&self) {
+        self.live.ended.store(true, Ordering::Release);
+        self.live.store.mounts().claims().end(self.live.id);
+    }
+}
+
+/// A tool call's access to the files of its run. Clones are the same access.
+#[derive(Clone)]
+pub struct FileAccess {
+    session: Session,
+    who: Arc<Identity>,
+    ended: Arc<AtomicBool>,
+}
+
+impl FileAccess {
+    /// Performs an operation under the call's identity, judged by the same policy and claims as the run's own.
+    ///
+    /// A path that starts with `/` goes through all the mounts, as in `/shared.txt`; any other is a store path.
+    ///
+    /// # Errors
+    /// As [`Session::perform`]; after [`FileAccess::end`], `scope_ended`. A mount's own root takes no change.
+    pub fn perform(&self, mut op: StoreOp) -> Result<StoreReply, StoreFailure> {
+        if self.ended.load(Ordering::Acquire) {
+            return Err(StoreFailure::ScopeEnded {
+                path: op.path().to_owned(),
+            });
+        }
+        let Some(path) = op.path().strip_prefix('/') else {
+            return self.session.perform(&self.who, op);
+        };
+        let mounts = self.session.live.store.mounts();
+        let unserved = || StoreFailure::Backend {
+            message: format!("nothing is mounted at /{path}"),
+        };
+        let (mount, rest) = mounts.locate(path).ok_or_else(unserved)?;
+        let rest = rest.to_owned();
+        let view = View {
+            mounts,
+            mount,
+            base: "",
+            prefix: mounts.mount(mount).prefix(),
+        };
+        if rest.is_empty() && op.name().policy_op().is_change() {
+            return Err(StoreFailure::RootProtected {
+                path: op.path().to_owned(),
+            });
+        }
+        *op.path_mut() = rest;
+        self.session.perform_in(&view, &self.who, op)
+    }
+
+    /// Ends the call's access, because the call was answered or given up: any later operation fails with `scope_ended`.
+    pub fn end(&self) {
+        self.ended.store(true, Ordering::Release);
+    }
+}
