@@ -1,0 +1,6 @@
+-- `call` waits for the chain that its request starts.
+local request = ...
+
+return function(...)
+  return suspend(request(...))
+end

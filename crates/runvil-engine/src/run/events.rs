@@ -1,0 +1,42 @@
+//! The events that a step hands out.
+
+use std::collections::BTreeMap;
+
+use crate::{ChainId, Event, EventKind, Provenance};
+
+/// Collects events in order and numbers them within each task.
+pub(crate) struct EventLog {
+    execution: String,
+    next: BTreeMap<ChainId, u64>,
+    pending: Vec<Event>,
+}
+
+impl EventLog {
+    /// A log whose main-walk sequence goes on after the events of the parse.
+    pub(super) fn new(execution: String, parse_events: u64) -> Self {
+        Self {
+            execution,
+            next: BTreeMap::from([(ChainId::root(), parse_events)]),
+            pending: Vec::new(),
+        }
+    }
+
+    pub(super) fn push(&mut self, task: &ChainId, section: &str, kind: EventKind) {
+        let next = self.next.entry(task.clone()).or_default();
+        let provenance = Provenance {
+            task: task.clone(),
+            sequence: *next,
+        };
+        *next += 1;
+        self.pending.push(Event {
+            execution: self.execution.clone(),
+            section: section.to_owned(),
+            provenance,
+            kind,
+        });
+    }
+
+    pub(super) fn drain(&mut self) -> Vec<Event> {
+        std::mem::take(&mut self.pending)
+    }
+}

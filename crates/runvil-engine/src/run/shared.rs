@@ -1,0 +1,74 @@
+//! What every chain of a run shares.
+
+use std::{
+    collections::BTreeMap,
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
+};
+
+use runvil_lua::CancelFlag;
+
+use super::EventLog;
+use crate::{
+    ChainId, EventKind, ModelInfo, PackSnapshot, RunFacts, models::Roles, prompt::Prompt,
+    tools::Catalog, untrusted,
+};
+
+/// The facts and the prompt-wide state of one run. Natives of every section VM read it.
+pub(crate) struct RunShared {
+    pub(crate) prompt: Arc<Prompt>,
+    pub(crate) facts: RunFacts,
+    pub(crate) catalog: Catalog,
+    pub(crate) roles: Roles,
+    /// Whether the Host declares a store.
+    pub(crate) has_store: bool,
+    pub(crate) cancel: CancelFlag,
+    /// The nonce of the run's untrusted envelopes.
+    pub(crate) nonce: String,
+    events: Mutex<EventLog>,
+}
+
+impl RunShared {
+    pub(super) fn new(
+        prompt: Arc<Prompt>,
+        facts: RunFacts,
+        packs: PackSnapshot,
+        bound: BTreeMap<String, ModelInfo>,
+        has_store: bool,
+    ) -> Self {
+        Self {
+            catalog: Catalog::new(packs),
+            roles: Roles::new(&prompt.tree().frontmatter.models, bound),
+            has_store,
+            cancel: CancelFlag::new(),
+            nonce: untrusted::nonce(&facts.seed),
+            events: Mutex::new(EventLog::new(facts.name.clone(), prompt.parse_events())),
+            prompt,
+            facts,
+        }
+    }
+
+    /// The prompt's title, under which the run and the H1 pass report.
+    pub(crate) fn title(&self) -> &str {
+        &self.prompt.tree().h1.title
+    }
+
+    /// Reports an event of a task under a section's name.
+    pub(crate) fn report(&self, task: &ChainId, section: &str, kind: EventKind) {
+        self.events().push(task, section, kind);
+    }
+
+    /// Reports an event of the run itself.
+    pub(crate) fn report_run(&self, kind: EventKind) {
+        self.report(&ChainId::root(), self.title(), kind);
+    }
+
+    pub(crate) fn events(&self) -> MutexGuard<'_, EventLog> {
+        self.events.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The rounds that one loop call may take.
+    pub(crate) fn round_cap(&self) -> u32 {
+        let own = self.prompt.tree().frontmatter.max_tool_iterations;
+        own.map_or(self.facts.limits.max_tool_iterations, u32::from)
+    }
+}
