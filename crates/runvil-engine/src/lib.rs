@@ -55,6 +55,7 @@ pub use limits::{Limits, ZeroLimit};
 pub use model_info::{
     InvalidModelId, ModelId, ModelIdReason, ModelInfo, RAW_MODEL_CONTEXT, ThinkingMode,
 };
+pub use models::{PreparedRoles, RoleCheck, UnmetRole, prepare_roles};
 pub use run::{Run, RunOutcome, Step};
 pub use runvil_lua::CancelFlag;
 pub use setup::{PackEntry, PackSnapshot, RunFacts, RunSetup, StoreAccess, ToolEntry};

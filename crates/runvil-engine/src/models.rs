@@ -1,8 +1,12 @@
 //! Model roles, their binding, and what a section selected (book: Models).
 
+mod prepare;
+
 use std::collections::BTreeMap;
 
-use runvil_syntax::RoleDeclaration;
+use runvil_syntax::{Keyword, RoleDeclaration};
+
+pub use prepare::{PreparedRoles, RoleCheck, UnmetRole, prepare_roles};
 
 use crate::ModelInfo;
 
@@ -20,3 +24,16 @@ impl Roles {
 
 /// A section's `models.use`.
 pub(crate) struct Selection {}
+
+/// A keyword as the frontmatter spells it.
+pub(crate) fn spelling(keyword: Keyword) -> &'static str {
+    match keyword {
+        Keyword::Thinking => "thinking",
+        Keyword::NoThinking => "no-thinking",
+        Keyword::Frontier => "frontier",
+        Keyword::Fast => "fast",
+        Keyword::Small => "small",
+        Keyword::Creative => "creative",
+        Keyword::Chat => "chat",
+    }
+}
