@@ -13,6 +13,22 @@ pub struct Block {
     started: bool,
 }
 
+/// Builds the values that a suspending call returns.
+pub struct Build(Box<dyn FnOnce(&Lua) -> mlua::Result<MultiValue> + Send>);
+
+impl Build {
+    /// Defers the building of values to the moment of the resume.
+    pub fn new(values: impl FnOnce(&Lua) -> mlua::Result<MultiValue> + Send + 'static) -> Self {
+        Self(Box::new(values))
+    }
+}
+
+impl std::fmt::Debug for Build {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("Build")
+    }
+}
+
 /// What a block is resumed with.
 #[derive(Debug)]
 pub enum Resume {
@@ -20,6 +36,9 @@ pub enum Resume {
     Start,
     /// The values that the suspending call returns; at the first run, the block's arguments.
     Values(MultiValue),
+    /// The values that this builds, once the error values of earlier calls are forgotten: error values among them
+    /// keep their origins.
+    Build(Build),
     /// The failure that the suspending call raises, as an error value at level 0.
     Raise(Failure),
 }
@@ -91,6 +110,7 @@ impl Block {
             return match with {
                 Resume::Start => Ok(MultiValue::new()),
                 Resume::Values(values) => Ok(values),
+                Resume::Build(build) => (build.0)(lua),
                 Resume::Raise(failure) => Err(failure.into()),
             };
         }
@@ -99,6 +119,7 @@ impl Block {
         let (succeeds, mut values) = match with {
             Resume::Start => (true, MultiValue::new()),
             Resume::Values(values) => (true, values),
+            Resume::Build(build) => (true, (build.0)(lua)?),
             Resume::Raise(failure) => {
                 let value = Value::Table(failure.into_error_value(lua)?);
                 (false, MultiValue::from_iter([value]))

@@ -98,7 +98,11 @@ impl Failure {
     }
 
     /// Builds the error value, and remembers the failure behind it until the next suspending call returns.
-    pub(crate) fn into_error_value(self, lua: &Lua) -> mlua::Result<Table> {
+    ///
+    /// # Errors
+    ///
+    /// A Lua memory error.
+    pub fn into_error_value(self, lua: &Lua) -> mlua::Result<Table> {
         let table = lua.create_table_with_capacity(0, 2 + self.fields.len())?;
         table.raw_set("kind", &*self.kind)?;
         table.raw_set("message", self.message.as_str())?;
