@@ -13,8 +13,10 @@ pub struct Block {
     started: bool,
 }
 
+type BuildFn = dyn FnOnce(&Lua) -> mlua::Result<MultiValue> + Send;
+
 /// Builds the values that a suspending call returns.
-pub struct Build(Box<dyn FnOnce(&Lua) -> mlua::Result<MultiValue> + Send>);
+pub struct Build(Box<BuildFn>);
 
 impl Build {
     /// Defers the building of values to the moment of the resume.

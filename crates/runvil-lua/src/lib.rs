@@ -9,11 +9,13 @@ mod cancel;
 mod chunk;
 mod failure;
 mod helper;
+mod lazy;
 mod locate;
+mod order;
 mod raw;
 mod vm;
 
-pub use self::block::{Block, BlockFailure, BlockStep, Resume};
+pub use self::block::{Block, BlockFailure, BlockStep, Build, Resume};
 pub use self::cancel::CancelFlag;
 pub use self::chunk::{Chunk, CompileError};
 pub use self::failure::{Failure, FieldValue, LUA_KIND, Origin};

@@ -11,6 +11,7 @@ use crate::cancel::CancelFlag;
 use crate::chunk::Chunk;
 use crate::failure::Failure;
 use crate::helper::Helper;
+use crate::lazy;
 use crate::locate::{Labels, Located};
 use crate::raw::{self, Shared};
 
@@ -44,12 +45,13 @@ impl Vm {
             StdLib::STRING | StdLib::TABLE | StdLib::MATH,
             LuaOptions::new(),
         )?;
-        let shared = Shared::new(config.cancel.clone());
+        let shared = Shared::new(config.cancel.clone(), &config.seed);
         lua.set_app_data(Arc::clone(&shared));
         let convert = lua.create_function(convert)?;
         let setup = raw::Setup {
             shared: &shared,
             convert: &convert,
+            seed: &config.seed,
         };
         raw::set_up(&lua, &setup)?;
         lua.set_memory_limit(config.memory_bytes.max(1))?;
@@ -66,6 +68,58 @@ impl Vm {
         &self.lua
     }
 
+    /// Has the guard on `_G` serve a global: a read gives what `get(name)` returns, an assignment calls
+    /// `set(name, value)`. A raw read of the name from `_G` gives nil, and the author's metatable never sees it
+    /// (book: What the Engine guard on `_G` still blocks).
+    ///
+    /// # Errors
+    ///
+    /// A Lua memory error.
+    pub fn guard_global(&self, name: &str, get: &Function, set: &Function) -> mlua::Result<()> {
+        raw::serve(&self.lua, name, get, set)
+    }
+
+    /// Has the guard on `_G` serve a global that always reads as `value`, nil included, and whose assignment is
+    /// refused by a runtime error with the text `refusal`.
+    ///
+    /// # Errors
+    ///
+    /// A Lua memory error.
+    pub fn guard_constant(&self, name: &str, value: &Value, refusal: &str) -> mlua::Result<()> {
+        raw::serve_constant(&self.lua, name, value, refusal)
+    }
+
+    /// Declares globals that `make` makes together, one value for each name in order, when the first of them is
+    /// used. No code in the VM can tell them from globals that were there from the start.
+    ///
+    /// # Errors
+    ///
+    /// A Lua memory error.
+    pub fn lazy_globals(
+        &self,
+        names: &'static [&'static str],
+        make: impl Fn(&Lua) -> mlua::Result<MultiValue> + Send + Sync + 'static,
+    ) -> mlua::Result<()> {
+        lazy::declare(&self.lua, names, make)
+    }
+
+    /// As [`lazy_globals`](Self::lazy_globals), made by a helper that returns the values.
+    ///
+    /// # Errors
+    ///
+    /// A Lua memory error.
+    pub fn lazy_helper(
+        &self,
+        names: &'static [&'static str],
+        helper: &'static Helper,
+        arguments: MultiValue,
+    ) -> mlua::Result<()> {
+        let kit = self.kit()?;
+        self.lazy_globals(names, move |lua| {
+            run_helper(lua, helper, kit.clone(), arguments.clone())
+        })
+    }
+
     /// Runs a helper once and returns its values. It gets `arguments`, and its globals are the kit: the sandbox's
     /// base functions and libraries as nobody can change them, the raw table functions, `suspend(...)`, which
     /// hands its arguments out as the block's request and returns the answer or raises it, and
@@ -79,11 +133,7 @@ impl Vm {
         helper: &Helper,
         arguments: impl IntoLuaMulti,
     ) -> mlua::Result<MultiValue> {
-        self.lua
-            .load(helper.bytecode())
-            .set_mode(ChunkMode::Binary)
-            .set_environment(self.kit()?)
-            .call(arguments)
+        run_helper(&self.lua, helper, self.kit()?, arguments)
     }
 
     fn kit(&self) -> mlua::Result<Table> {
@@ -147,6 +197,18 @@ impl Vm {
     pub(crate) fn shared(&self) -> Arc<Shared> {
         Shared::of(&self.lua)
     }
+}
+
+fn run_helper(
+    lua: &Lua,
+    helper: &Helper,
+    kit: Table,
+    arguments: impl IntoLuaMulti,
+) -> mlua::Result<MultiValue> {
+    lua.load(helper.bytecode())
+        .set_mode(ChunkMode::Binary)
+        .set_environment(kit)
+        .call(arguments)
 }
 
 /// Turns a Rust error that was raised into Lua into an error value; passes anything else through.

@@ -148,6 +148,29 @@ pub(super) unsafe extern "C-unwind" fn fail(state: *mut lua_State) -> c_int {
     }
 }
 
+/// Raises the string on top of the stack as a guard's refusal: an error value of kind `lua` whose message says that
+/// it is a runtime error (book: Reading `kind` and `message`).
+///
+/// # Safety
+///
+/// Called by a function that Lua called, with three free stack slots and nothing in its frame to drop.
+pub(super) unsafe fn raise_refusal(state: *mut lua_State) -> ! {
+    // SAFETY: as for this function.
+    unsafe {
+        ffi::lua_createtable(state, 0, 2);
+        ffi::lua_insert(state, -2);
+        ffi::lua_pushstring(state, c"runtime error: ".as_ptr());
+        ffi::lua_insert(state, -2);
+        ffi::lua_concat(state, 2);
+        ffi::lua_setfield(state, -2, c"message".as_ptr());
+        ffi::lua_pushstring(state, c"lua".as_ptr());
+        ffi::lua_setfield(state, -2, c"kind".as_ptr());
+        ffi::lua_rawgetp(state, ffi::LUA_REGISTRYINDEX, METATABLE.address());
+        ffi::lua_setmetatable(state, -2);
+        ffi::lua_error(state)
+    }
+}
+
 /// Pushes a table with the `kind`, `message` and fields of the arguments 1 to 3.
 ///
 /// # Safety

@@ -6,22 +6,31 @@
 
 mod coroutine;
 mod error_value;
+mod globals;
+mod iterate;
 mod protect;
+mod random;
 mod setup;
 mod shared;
+mod sort;
 mod stock;
 mod suspend;
+mod tables;
+mod text;
 
-use std::ffi::c_int;
+use std::ffi::{CStr, c_int};
 
-use mlua::ffi::lua_State;
+use mlua::ffi::{self, lua_State};
 
 pub(crate) use self::coroutine::{Ended, resume, trace};
 pub(crate) use self::error_value::{
     bless_error_value, forget_origins, is_error_value, origin_of, remember_origin,
 };
+pub(crate) use self::globals::{materializer, serve, serve_constant, serve_lazily, settle};
 pub(crate) use self::setup::{Setup, kit, set_up};
 pub(crate) use self::shared::Shared;
+
+use self::iterate::string_bytes;
 
 /// A function in Lua's C interface.
 type CFunction = unsafe extern "C-unwind" fn(*mut lua_State) -> c_int;
@@ -43,5 +52,62 @@ impl Key {
 
     fn address(&'static self) -> *const std::ffi::c_void {
         std::ptr::from_ref(self).cast()
+    }
+}
+
+/// The address that a cancel raises. Which value it is never shows: under a cancel nothing is caught.
+static INTERRUPTED: Key = Key::new();
+
+/// Raises the interrupt if the run was cancelled.
+///
+/// # Safety
+///
+/// Called by a function that Lua called, with one free stack slot and nothing in its frame to drop.
+unsafe fn poll(state: *mut lua_State) {
+    // SAFETY: as for this function.
+    unsafe {
+        if Shared::at(state).cancel.is_cancelled() {
+            interrupt(state);
+        }
+    }
+}
+
+/// Raises the interrupt.
+///
+/// # Safety
+///
+/// As [`poll`].
+unsafe fn interrupt(state: *mut lua_State) -> ! {
+    // SAFETY: as for this function.
+    unsafe {
+        ffi::lua_pushlightuserdata(state, INTERRUPTED.address().cast_mut());
+        ffi::lua_error(state)
+    }
+}
+
+/// Raises Lua's error for an argument of the wrong type.
+///
+/// # Safety
+///
+/// As [`poll`], with three free stack slots.
+unsafe fn type_error(state: *mut lua_State, argument: c_int, expected: &CStr) -> ! {
+    // SAFETY: as for this function.
+    unsafe {
+        let found =
+            if ffi::luaL_getmetafield(state, argument, c"__name".as_ptr()) == ffi::LUA_TSTRING {
+                ffi::lua_tolstring(state, -1, std::ptr::null_mut())
+            } else if ffi::lua_type(state, argument) == ffi::LUA_TLIGHTUSERDATA {
+                c"light userdata".as_ptr()
+            } else {
+                ffi::luaL_typename(state, argument)
+            };
+        let text = ffi::lua_pushfstring(
+            state,
+            c"%s expected, got %s".as_ptr(),
+            expected.as_ptr(),
+            found,
+        );
+        ffi::luaL_argerror(state, argument, text);
+        ffi::lua_error(state)
     }
 }

@@ -7,22 +7,47 @@ use mlua::ffi::{self, lua_State};
 use mlua::{Function, Lua, Table};
 
 use super::stock::{learn, stock};
-use super::{CFunction, Shared, error_value, protect, suspend};
+use super::{
+    CFunction, Shared, error_value, globals, iterate, protect, random, sort, suspend, tables, text,
+};
 
 /// What a VM's setup needs.
 pub(crate) struct Setup<'a> {
     pub(crate) shared: &'a Arc<Shared>,
     /// Turns a Rust error into an error value.
     pub(crate) convert: &'a Function,
+    /// Seeds `math.random`.
+    pub(crate) seed: &'a [u8; 32],
 }
 
-/// Base functions that the sandbox replaces.
-const REPLACED: [(&CStr, CFunction); 4] = [
+/// Base functions that the sandbox replaces, for helpers too.
+const REPLACED: [(&CStr, CFunction); 7] = [
     (c"assert", protect::assert),
     (c"error", protect::error),
+    (c"next", iterate::next),
+    (c"pairs", iterate::pairs),
     (c"pcall", protect::pcall),
+    (c"tostring", text::tostring),
     (c"xpcall", protect::xpcall),
 ];
+
+/// Base functions that are different for authors only.
+const AUTHORS: [(&CStr, CFunction); 2] = [
+    (c"getmetatable", globals::getmetatable),
+    (c"setmetatable", globals::setmetatable),
+];
+
+/// `table` functions that the sandbox replaces.
+const TABLES: [(&CStr, CFunction); 5] = [
+    (c"concat", text::concat),
+    (c"insert", tables::insert),
+    (c"move", tables::move_),
+    (c"remove", tables::remove),
+    (c"sort", sort::sort),
+];
+
+/// `string` functions that the sandbox replaces.
+const STRINGS: [(&CStr, CFunction); 1] = [(c"format", text::format)];
 
 /// Base functions that the sandbox removes.
 const REMOVED: [&CStr; 10] = [
@@ -47,8 +72,13 @@ pub(crate) fn set_up(lua: &Lua, setup: &Setup<'_>) -> mlua::Result<()> {
             setup.shared.attach(state);
             ffi::lua_rawsetp(state, ffi::LUA_REGISTRYINDEX, protect::CONVERT.address());
             error_value::install(state);
+            random::install(state, setup.seed);
+            globals::install(state);
             ffi::lua_pushglobaltable(state);
             set_functions(state, &REPLACED);
+            set_functions(state, &AUTHORS);
+            replace_in(state, c"table", &TABLES);
+            replace_in(state, c"string", &STRINGS);
             for name in REMOVED {
                 ffi::lua_pushnil(state);
                 ffi::lua_setfield(state, -2, name.as_ptr());
@@ -73,6 +103,20 @@ unsafe fn set_functions(state: *mut lua_State, functions: &[(&CStr, CFunction)])
     }
 }
 
+/// Replaces functions of a library, a field of the table on top of the stack.
+///
+/// # Safety
+///
+/// As [`set_functions`], with two free stack slots.
+unsafe fn replace_in(state: *mut lua_State, library: &CStr, functions: &[(&CStr, CFunction)]) {
+    // SAFETY: pushes and pops balance.
+    unsafe {
+        ffi::lua_getfield(state, -1, library.as_ptr());
+        set_functions(state, functions);
+        ffi::lua_pop(state, 1);
+    }
+}
+
 /// What helpers have beyond the sandbox.
 const KIT: [(&CStr, CFunction); 2] = [(c"fail", error_value::fail), (c"suspend", suspend::suspend)];
 
@@ -89,9 +133,11 @@ pub(crate) fn kit(lua: &Lua) -> mlua::Result<Table> {
             set_functions(state, &KIT);
             ffi::lua_createtable(state, 0, 12);
             stock.strings.set_fields(state);
+            set_functions(state, &STRINGS);
             ffi::lua_setfield(state, -2, c"string".as_ptr());
             ffi::lua_createtable(state, 0, 8);
             stock.tables.set_fields(state);
+            set_functions(state, &TABLES);
             ffi::lua_setfield(state, -2, c"table".as_ptr());
             ffi::lua_createtable(state, 0, 5);
             stock.maths.set_fields(state);

@@ -1,6 +1,7 @@
 //! What every function of one VM can reach.
 
 use std::ffi::c_void;
+use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use mlua::Lua;
@@ -15,13 +16,22 @@ pub(crate) struct Shared {
     pub(crate) cancel: CancelFlag,
     /// The failures behind the error values that were built since the last suspending call.
     failures: Mutex<Vec<Failure>>,
+    /// Whether a lazy global may be left to make.
+    lazy_globals: AtomicBool,
+    /// What the next seed of `math.randomseed()` is made from.
+    seeds: AtomicU64,
+    /// The number that the last value whose address was shown got instead.
+    addresses: AtomicI64,
 }
 
 impl Shared {
-    pub(crate) fn new(cancel: CancelFlag) -> Arc<Self> {
+    pub(crate) fn new(cancel: CancelFlag, seed: &[u8; 32]) -> Arc<Self> {
         Arc::new(Self {
             cancel,
             failures: Mutex::default(),
+            lazy_globals: AtomicBool::new(false),
+            seeds: AtomicU64::new(fold(seed, 3)),
+            addresses: AtomicI64::new(0),
         })
     }
 
@@ -66,12 +76,49 @@ impl Shared {
         self.failures().get(index).cloned()
     }
 
-    /// Forgets the failures; says whether there were any.
+    /// Forgets the failures.
     pub(crate) fn forget(&self) {
         self.failures().clear();
+    }
+
+    pub(crate) fn set_lazy_globals(&self, any: bool) {
+        self.lazy_globals.store(any, Ordering::Relaxed);
+    }
+
+    pub(super) fn has_lazy_globals(&self) -> bool {
+        self.lazy_globals.load(Ordering::Relaxed)
+    }
+
+    /// The two words of the next seed nobody asked for.
+    pub(super) fn next_seed(&self) -> [i64; 2] {
+        [(); 2].map(|()| {
+            let drawn = mix(self.seeds.load(Ordering::Relaxed));
+            self.seeds.store(drawn, Ordering::Relaxed);
+            drawn.cast_signed()
+        })
+    }
+
+    pub(super) fn next_address(&self) -> i64 {
+        self.addresses.fetch_add(1, Ordering::Relaxed) + 1
     }
 
     fn failures(&self) -> MutexGuard<'_, Vec<Failure>> {
         self.failures.lock().unwrap_or_else(PoisonError::into_inner)
     }
+}
+
+/// A number made from a seed; each `salt` gives another.
+pub(super) fn fold(seed: &[u8; 32], salt: u64) -> u64 {
+    let (words, _) = seed.as_chunks::<8>();
+    words
+        .iter()
+        .fold(salt, |sum, &word| mix(sum ^ u64::from_le_bytes(word)))
+}
+
+/// One step of the SplitMix64 generator.
+fn mix(state: u64) -> u64 {
+    let state = state.wrapping_add(0x9e37_79b9_7f4a_7c15);
+    let mixed = (state ^ (state >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    let mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+    mixed ^ (mixed >> 31)
 }

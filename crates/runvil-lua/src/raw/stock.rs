@@ -47,7 +47,6 @@ library! {
     Base {
         getmetatable: c"getmetatable",
         ipairs: c"ipairs",
-        next: c"next",
         rawequal: c"rawequal",
         rawget: c"rawget",
         rawlen: c"rawlen",
@@ -55,7 +54,6 @@ library! {
         select: c"select",
         setmetatable: c"setmetatable",
         tonumber: c"tonumber",
-        tostring: c"tostring",
         type_: c"type",
     }
 }
@@ -80,12 +78,8 @@ library! {
 library! {
     /// The `table` functions.
     Tables {
-        concat: c"concat",
         insert: c"insert",
-        move_: c"move",
         pack: c"pack",
-        remove: c"remove",
-        sort: c"sort",
         unpack: c"unpack",
     }
 }

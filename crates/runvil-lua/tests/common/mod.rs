@@ -70,7 +70,7 @@ fn texts(values: &MultiValue) -> Vec<String> {
     values.iter().map(text).collect()
 }
 
-fn text(value: &Value) -> String {
+pub(crate) fn text(value: &Value) -> String {
     match value {
         Value::String(text) => text.to_string_lossy(),
         Value::Table(_) => "table".to_owned(),

@@ -1,0 +1,341 @@
+//! `_G`: the Engine guard, the author's metatable behind it, and globals that are made at their first use
+//! (book: Giving `_G` a metatable).
+
+use std::ffi::c_int;
+
+use mlua::ffi::{self, lua_State};
+use mlua::{Function, Lua, Table, Value};
+
+use super::stock::stock;
+use super::{Key, Shared, error_value};
+use crate::helper::Helper;
+
+/// Registry slots: the metatable on `_G`, the table whose `metatable` is the author's, and the functions that read
+/// and write the names that the guard serves.
+static GUARD: Key = Key::new();
+static AUTHOR: Key = Key::new();
+static GETTERS: Key = Key::new();
+static SETTERS: Key = Key::new();
+
+/// Registry slots: the function that makes lazy globals, and the one that assigns one before it is made.
+static MATERIALIZE: Key = Key::new();
+static REPLACE: Key = Key::new();
+
+static HANDLERS: Helper = Helper::new("runvil/guard.lua", include_str!("../lua/guard.lua"));
+
+/// Puts the guard on `_G`.
+///
+/// # Safety
+///
+/// Called once, in protected mode, before any author code, with an empty stack.
+pub(super) unsafe fn install(state: *mut lua_State) {
+    // SAFETY: pushes and pops balance; the caller's protected call takes any memory error.
+    unsafe {
+        let bytecode = HANDLERS.bytecode();
+        let name = c"=runvil/guard.lua".as_ptr();
+        let start = bytecode.as_ptr().cast();
+        if ffi::luaL_loadbufferx(state, start, bytecode.len(), name, c"b".as_ptr()) != ffi::LUA_OK {
+            ffi::lua_error(state);
+        }
+        ffi::lua_pushglobaltable(state);
+        for slot in [&GETTERS, &SETTERS, &AUTHOR] {
+            ffi::lua_createtable(state, 0, 4);
+            ffi::lua_pushvalue(state, -1);
+            ffi::lua_rawsetp(state, ffi::LUA_REGISTRYINDEX, slot.address());
+        }
+        let base = &stock().base;
+        for function in [base.rawget, base.rawset, base.type_] {
+            ffi::lua_pushcfunction(state, function);
+        }
+        ffi::lua_call(state, 7, 3);
+        ffi::lua_rawsetp(state, ffi::LUA_REGISTRYINDEX, REPLACE.address());
+        ffi::lua_createtable(state, 0, 2);
+        ffi::lua_insert(state, 1);
+        ffi::lua_setfield(state, 1, c"__newindex".as_ptr());
+        ffi::lua_setfield(state, 1, c"__index".as_ptr());
+        ffi::lua_pushglobaltable(state);
+        ffi::lua_pushvalue(state, 1);
+        ffi::lua_setmetatable(state, 2);
+        ffi::lua_settop(state, 1);
+        ffi::lua_rawsetp(state, ffi::LUA_REGISTRYINDEX, GUARD.address());
+    }
+}
+
+/// Whether the value at `index` is the global table.
+///
+/// # Safety
+///
+/// A live thread with a value at `index`, which is absolute, and one free stack slot.
+unsafe fn is_globals(state: *mut lua_State, index: c_int) -> bool {
+    // SAFETY: pushes and pops balance.
+    unsafe {
+        ffi::lua_pushglobaltable(state);
+        let same = ffi::lua_rawequal(state, -1, index) != 0;
+        ffi::lua_pop(state, 1);
+        same
+    }
+}
+
+/// Makes every lazy global if the value at `index` is the global table, whose raw keys are about to be read.
+///
+/// # Safety
+///
+/// Called by a function that Lua called; `index` is absolute and valid.
+pub(super) unsafe fn materialize_if_globals(state: *mut lua_State, index: c_int) {
+    // SAFETY: the frame holds nothing to drop.
+    unsafe {
+        if Shared::at(state).has_lazy_globals() && is_globals(state, index) {
+            ffi::lua_rawgetp(state, ffi::LUA_REGISTRYINDEX, MATERIALIZE.address());
+            ffi::lua_call(state, 0, 0);
+        }
+    }
+}
+
+/// `getmetatable(v)`: for `_G` the author's metatable, as if it were the one in place.
+pub(super) unsafe extern "C-unwind" fn getmetatable(state: *mut lua_State) -> c_int {
+    // SAFETY: called by Lua; this frame holds nothing that a raised error would have to drop.
+    unsafe {
+        if ffi::lua_type(state, 1) != ffi::LUA_TTABLE || !is_globals(state, 1) {
+            return (stock().base.getmetatable)(state);
+        }
+        if push_author(state) {
+            ffi::lua_pushstring(state, c"__metatable".as_ptr());
+            if ffi::lua_rawget(state, -2) == ffi::LUA_TNIL {
+                ffi::lua_pop(state, 1);
+            }
+        }
+        1
+    }
+}
+
+/// `setmetatable(t, metatable)`: refuses finalizers, and keeps a metatable for `_G` behind the guard.
+pub(super) unsafe extern "C-unwind" fn setmetatable(state: *mut lua_State) -> c_int {
+    // SAFETY: called by Lua; this frame holds nothing that a raised error would have to drop.
+    unsafe {
+        if ffi::lua_type(state, 1) != ffi::LUA_TTABLE {
+            return (stock().base.setmetatable)(state);
+        }
+        if has_field(state, c"__gc") {
+            return ffi::luaL_error(
+                state,
+                c"setmetatable: finalizers (__gc) are not available in the sandbox".as_ptr(),
+            );
+        }
+        if !is_globals(state, 1) {
+            return (stock().base.setmetatable)(state);
+        }
+        let kind = ffi::lua_type(state, 2);
+        if kind != ffi::LUA_TNIL && kind != ffi::LUA_TTABLE {
+            super::type_error(state, 2, c"nil or table");
+        }
+        ffi::lua_settop(state, 2);
+        set_author(state);
+        ffi::lua_settop(state, 1);
+        1
+    }
+}
+
+/// Whether the metatable at index 2 is a table with this field.
+///
+/// # Safety
+///
+/// A live thread with one free stack slot.
+unsafe fn has_field(state: *mut lua_State, name: &std::ffi::CStr) -> bool {
+    // SAFETY: pushes and pops balance.
+    unsafe {
+        if ffi::lua_type(state, 2) != ffi::LUA_TTABLE {
+            return false;
+        }
+        ffi::lua_pushstring(state, name.as_ptr());
+        let kind = ffi::lua_rawget(state, 2);
+        ffi::lua_pop(state, 1);
+        kind != ffi::LUA_TNIL
+    }
+}
+
+/// Records the metatable at index 2, a table or nil, as the author's.
+///
+/// # Safety
+///
+/// As [`setmetatable`], with its two checked arguments on the stack.
+unsafe fn set_author(state: *mut lua_State) {
+    // SAFETY: the frame holds nothing to drop.
+    unsafe {
+        if push_author(state) {
+            ffi::lua_pushstring(state, c"__metatable".as_ptr());
+            if ffi::lua_rawget(state, -2) != ffi::LUA_TNIL {
+                ffi::luaL_error(state, c"cannot change a protected metatable".as_ptr());
+            }
+        }
+        if has_field(state, c"__mode") {
+            ffi::luaL_error(
+                state,
+                c"setmetatable: weak tables (__mode) are not available for _G".as_ptr(),
+            );
+        }
+        ffi::lua_settop(state, 2);
+        copy_onto_guard(state);
+        ffi::lua_rawgetp(state, ffi::LUA_REGISTRYINDEX, AUTHOR.address());
+        ffi::lua_pushvalue(state, 2);
+        ffi::lua_setfield(state, -2, c"metatable".as_ptr());
+    }
+}
+
+/// Pushes the author's metatable, or nil; says whether there is one.
+///
+/// # Safety
+///
+/// A live thread with two free stack slots.
+unsafe fn push_author(state: *mut lua_State) -> bool {
+    // SAFETY: one value more on the stack than before.
+    unsafe {
+        ffi::lua_rawgetp(state, ffi::LUA_REGISTRYINDEX, AUTHOR.address());
+        let kind = ffi::lua_getfield(state, -1, c"metatable".as_ptr());
+        ffi::lua_remove(state, -2);
+        kind != ffi::LUA_TNIL
+    }
+}
+
+/// Replaces what the guard copied from the author's metatable before by the fields of the one at index 2. The two
+/// handlers stay the guard's own, and protection and weakness are never copied.
+///
+/// # Safety
+///
+/// As [`set_author`].
+unsafe fn copy_onto_guard(state: *mut lua_State) {
+    // SAFETY: pushes and pops balance; a traversal may set the fields that it visits to nil.
+    unsafe {
+        ffi::lua_rawgetp(state, ffi::LUA_REGISTRYINDEX, GUARD.address());
+        ffi::lua_pushnil(state);
+        while ffi::lua_next(state, 3) != 0 {
+            ffi::lua_pop(state, 1);
+            if !is_guards_own(state) {
+                ffi::lua_pushvalue(state, -1);
+                ffi::lua_pushnil(state);
+                ffi::lua_rawset(state, 3);
+            }
+        }
+        if ffi::lua_type(state, 2) != ffi::LUA_TTABLE {
+            return;
+        }
+        ffi::lua_pushnil(state);
+        while ffi::lua_next(state, 2) != 0 {
+            ffi::lua_insert(state, -2);
+            if is_guards_own(state) {
+                ffi::lua_remove(state, -2);
+                continue;
+            }
+            ffi::lua_pushvalue(state, -1);
+            ffi::lua_rotate(state, -3, -1);
+            ffi::lua_rawset(state, 3);
+        }
+    }
+}
+
+/// Whether the key on top of the stack names a field that authors cannot set on the guard.
+///
+/// # Safety
+///
+/// A live thread with a value on top.
+unsafe fn is_guards_own(state: *mut lua_State) -> bool {
+    // SAFETY: reads only; the key is a string.
+    unsafe {
+        ffi::lua_type(state, -1) == ffi::LUA_TSTRING
+            && matches!(
+                super::string_bytes(state, -1),
+                b"__index" | b"__newindex" | b"__metatable" | b"__mode"
+            )
+    }
+}
+
+/// Has the guard serve a global through two functions.
+pub(crate) fn serve(lua: &Lua, name: &str, get: &Function, set: &Function) -> mlua::Result<()> {
+    slot(lua, &GETTERS)?.raw_set(name, get)?;
+    slot(lua, &SETTERS)?.raw_set(name, set)
+}
+
+/// Has the guard serve a global that always reads as `value` and refuses each assignment with `refusal`.
+pub(crate) fn serve_constant(
+    lua: &Lua,
+    name: &str,
+    value: &Value,
+    refusal: &str,
+) -> mlua::Result<()> {
+    // SAFETY: the closures get one upvalue each; the closure leaves two functions.
+    let (get, set): (Function, Function) = unsafe {
+        lua.exec_raw((value, refusal), |state| {
+            ffi::lua_pushcclosure(state, refuse, 1);
+            ffi::lua_insert(state, 1);
+            ffi::lua_pushcclosure(state, constant, 1);
+            ffi::lua_insert(state, 1);
+        })?
+    };
+    serve(lua, name, &get, &set)
+}
+
+unsafe extern "C-unwind" fn constant(state: *mut lua_State) -> c_int {
+    // SAFETY: called by Lua with one upvalue.
+    unsafe { ffi::lua_pushvalue(state, ffi::lua_upvalueindex(1)) };
+    1
+}
+
+unsafe extern "C-unwind" fn refuse(state: *mut lua_State) -> c_int {
+    // SAFETY: called by Lua with a string as upvalue.
+    unsafe {
+        ffi::lua_settop(state, 0);
+        ffi::lua_pushvalue(state, ffi::lua_upvalueindex(1));
+        error_value::raise_refusal(state)
+    }
+}
+
+/// Has the guard serve these globals by `make` until they are made or assigned.
+pub(crate) fn serve_lazily(lua: &Lua, names: &[&str], make: &Function) -> mlua::Result<()> {
+    let (getters, setters) = (slot(lua, &GETTERS)?, slot(lua, &SETTERS)?);
+    let replace = slot_value(lua, &REPLACE)?;
+    for &name in names {
+        getters.raw_set(name, make)?;
+        setters.raw_set(name, &replace)?;
+    }
+    set_slot(lua, &MATERIALIZE, make)
+}
+
+/// Turns a lazy global into an ordinary one, unless it was assigned before.
+pub(crate) fn settle(lua: &Lua, name: &str, value: &Value, make: &Function) -> mlua::Result<()> {
+    let getters = slot(lua, &GETTERS)?;
+    if getters.raw_get::<Value>(name)? == Value::Function(make.clone()) {
+        getters.raw_set(name, Value::Nil)?;
+        slot(lua, &SETTERS)?.raw_set(name, Value::Nil)?;
+        lua.globals().raw_set(name, value)?;
+    }
+    Ok(())
+}
+
+/// The function that makes lazy globals, once there is one.
+pub(crate) fn materializer(lua: &Lua) -> mlua::Result<Option<Function>> {
+    Ok(slot_value(lua, &MATERIALIZE)?.as_function().cloned())
+}
+
+fn slot(lua: &Lua, key: &'static Key) -> mlua::Result<Table> {
+    slot_value(lua, key)?
+        .as_table()
+        .cloned()
+        .ok_or_else(|| mlua::Error::runtime("the guard is not in place"))
+}
+
+fn slot_value(lua: &Lua, key: &'static Key) -> mlua::Result<Value> {
+    // SAFETY: the closure leaves one value.
+    unsafe {
+        lua.exec_raw((), |state| {
+            ffi::lua_rawgetp(state, ffi::LUA_REGISTRYINDEX, key.address());
+        })
+    }
+}
+
+fn set_slot(lua: &Lua, key: &'static Key, value: &Function) -> mlua::Result<()> {
+    // SAFETY: the closure gets one value and consumes it.
+    unsafe {
+        lua.exec_raw(value, |state| {
+            ffi::lua_rawsetp(state, ffi::LUA_REGISTRYINDEX, key.address());
+        })
+    }
+}
