@@ -51,5 +51,11 @@ impl Run {
     /// Ends every live task with the run.
     pub(crate) fn terminate_tasks(&mut self) {}
 
+    /// Takes the notices that wait for the model of a chain, in the order in which they were queued, and joins their
+    /// tasks (book: Notices ahead of a model round).
+    pub(crate) fn take_notices(&mut self, _id: &ChainId) -> Vec<String> {
+        Vec::new()
+    }
+
     pub(crate) fn timer_answered(&mut self, _id: &ChainId, _timer: &ChainId, _fired: bool) {}
 }

@@ -25,6 +25,7 @@ pub(crate) struct RunShared {
     /// The nonce of the run's untrusted envelopes.
     pub(crate) nonce: String,
     events: Mutex<EventLog>,
+    turns: Mutex<BTreeMap<ChainId, u32>>,
 }
 
 impl RunShared {
@@ -42,9 +43,27 @@ impl RunShared {
             cancel: CancelFlag::new(),
             nonce: untrusted::nonce(&facts.seed),
             events: Mutex::new(EventLog::new(facts.name.clone(), prompt.parse_events())),
+            turns: Mutex::default(),
             prompt,
             facts,
         }
+    }
+
+    /// How many model rounds a task was served, its own and those of the sections that it called.
+    pub(crate) fn turns(&self, task: &ChainId) -> u32 {
+        self.served().get(task).copied().unwrap_or_default()
+    }
+
+    /// Counts a served model round of a task, and gives its number.
+    pub(crate) fn count_turn(&self, task: &ChainId) -> u32 {
+        let mut served = self.served();
+        let turns = served.entry(task.clone()).or_default();
+        *turns += 1;
+        *turns
+    }
+
+    fn served(&self) -> MutexGuard<'_, BTreeMap<ChainId, u32>> {
+        self.turns.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// The prompt's title, under which the run and the H1 pass report.
