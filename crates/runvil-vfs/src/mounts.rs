@@ -76,15 +76,6 @@ impl Mount {
     pub(crate) fn is_read_only(&self) -> bool {
         self.read_only
     }
-
-    /// The mount's place as a prefix of the absolute paths within, such as `/` or `/my/store/`.
-    pub(crate) fn prefix(&self) -> String {
-        if self.at.is_empty() {
-            "/".to_owned()
-        } else {
-            format!("/{}/", self.at)
-        }
-    }
 }
 
 impl Mounts {
@@ -172,12 +163,12 @@ mod tests {
         let mounts = mounts(&["/", "/my/store", "/my"]).unwrap();
         let place = |path| {
             let (index, rest) = mounts.locate(path).unwrap();
-            (mounts.mount(index).prefix(), rest)
+            (mounts.mount(index).at.as_str(), rest)
         };
-        assert_eq!(place("my/store/a.md"), ("/my/store/".to_owned(), "a.md"));
-        assert_eq!(place("my/store"), ("/my/store/".to_owned(), ""));
-        assert_eq!(place("my/stored"), ("/my/".to_owned(), "stored"));
-        assert_eq!(place("a.md"), ("/".to_owned(), "a.md"));
+        assert_eq!(place("my/store/a.md"), ("my/store", "a.md"));
+        assert_eq!(place("my/store"), ("my/store", ""));
+        assert_eq!(place("my/stored"), ("my", "stored"));
+        assert_eq!(place("a.md"), ("", "a.md"));
     }
 
     #[test]

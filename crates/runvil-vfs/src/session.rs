@@ -149,20 +149,24 @@ impl FileAccess {
             message: format!("nothing is mounted at /{path}"),
         };
         let (mount, rest) = mounts.locate(path).ok_or_else(unserved)?;
-        let rest = rest.to_owned();
-        let view = View {
-            mounts,
-            mount,
-            base: "",
-            prefix: mounts.mount(mount).prefix(),
-        };
         if rest.is_empty() && op.name().policy_op().is_change() {
             return Err(StoreFailure::RootProtected {
                 path: op.path().to_owned(),
             });
         }
+        let rest = rest.to_owned();
+        let prefix = op.path()[..op.path().len() - rest.len()].to_owned();
         *op.path_mut() = rest;
-        self.session.perform_in(&view, &self.who, op)
+        self.session.perform_in(
+            &View {
+                mounts,
+                mount,
+                base: "",
+                prefix,
+            },
+            &self.who,
+            op,
+        )
     }
 
     /// Ends the call's access, because the call was answered or given up: any later operation fails with `scope_ended`.

@@ -43,7 +43,8 @@ pub(super) struct PathClaims {
     listings: ClaimTree,
     /// Globs from this directory that have no literal directory: here it is the pattern that decides.
     patterns: Vec<(Glob, ClaimTree)>,
-    inner: BTreeMap<Box<str>, PathClaims>,
+    /// The paths beneath. Boxed, because most directories of a claimed path hold few.
+    inner: BTreeMap<Box<str>, Box<PathClaims>>,
 }
 
 impl Searcher<'_> {
@@ -95,7 +96,7 @@ impl PathClaims {
     }
 
     fn find<'n>(&self, mut names: impl Iterator<Item = &'n str>) -> Option<&Self> {
-        names.try_fold(self, |node, name| node.inner.get(name))
+        names.try_fold(self, |node, name| node.inner.get(name).map(|inner| &**inner))
     }
 
     fn find_or_insert<'n>(&mut self, names: impl Iterator<Item = &'n str>) -> &mut Self {
@@ -104,7 +105,7 @@ impl PathClaims {
 
     fn child(&mut self, name: &str) -> &mut Self {
         if !self.inner.contains_key(name) {
-            self.inner.insert(name.into(), Self::default());
+            self.inner.insert(name.into(), Box::default());
         }
         self.inner
             .get_mut(name)
