@@ -1,0 +1,240 @@
+//! Preparing a run: everything that comes before its first step (book: The order prepare works in).
+
+use std::sync::Arc;
+
+use runvil_engine::{
+    PackSnapshot, PreparedRoles, Run, RunError, RunErrorKind, RunFacts, RunOutcome, RunSetup,
+    StoreAccess, prepare_roles,
+    prompt::{Parsed, Prompt},
+};
+use runvil_model::RoundLimits;
+use runvil_pack::Services;
+use runvil_syntax::{Frontmatter, ParseEvent};
+use runvil_vfs::Store;
+
+use crate::{
+    Host, Launch, ModelAccess, RequirementsReport, RunControl, RunReport,
+    blocking::blocking,
+    host::Shared,
+    packs::{self, RunPacks, ToolTable},
+    perform::Performer,
+    report::RunRecord,
+    staging,
+    store::SessionAccess,
+};
+
+/// A run that is ready for its first step.
+pub struct Prepared {
+    /// The run.
+    pub run: Run,
+    /// Who performs its effects.
+    pub performer: Arc<Performer>,
+    /// The launch's control.
+    pub control: RunControl,
+    /// What is to become its report. It holds the parse events.
+    pub record: RunRecord,
+}
+
+/// What preparing a run comes to.
+pub enum Preparation {
+    /// The run can start.
+    Ready(Box<Prepared>),
+    /// The run ended before it was built: the prompt does not parse, its input cannot be put in place, the environment falls short of it, or the run
+    /// was cancelled before one of these was found.
+    Ended(Box<RunReport>),
+}
+
+/// Prepares a run.
+///
+/// A cancel while Packs start ends the wait for them. A prompt that has nothing to be refused for is then built all the same, and ends at its first
+/// step.
+pub async fn prepare(host: &Host, launch: Launch) -> Preparation {
+    let shared = host.shared();
+    let (mut record, launch) = begin(shared, launch);
+    match build(shared, launch, &mut record).await {
+        Ok((run, performer, control)) => Preparation::Ready(Box::new(Prepared {
+            run,
+            performer: Arc::new(performer),
+            control,
+            record,
+        })),
+        Err(outcome) => Preparation::Ended(Box::new(record.finish(outcome).await)),
+    }
+}
+
+/// What is left of a launch once its facts are in the record.
+struct Rest {
+    source: Vec<u8>,
+    input: Option<String>,
+    services: Services,
+    models: ModelAccess,
+    store: Option<Store>,
+    control: RunControl,
+}
+
+/// Draws the seed and the start instant, and opens the record.
+fn begin(shared: &Shared, launch: Launch) -> (RunRecord, Rest) {
+    let Launch {
+        source,
+        name,
+        args,
+        input,
+        services,
+        ui,
+        store,
+        models,
+        control,
+    } = launch;
+    let facts = RunFacts {
+        name,
+        seed: shared.origin.seed(),
+        started_at: shared.starts.stamp(shared.origin.now()),
+        args,
+        limits: shared.limits.clone(),
+        ui,
+        debug: shared.debug,
+    };
+    let store = store.resolve();
+    let models = models.unwrap_or_else(|| shared.models.clone());
+    let record = RunRecord::new(facts, Prompt::hash_of(&source), store.clone());
+    (
+        record,
+        Rest {
+            source,
+            input,
+            services,
+            models,
+            store,
+            control,
+        },
+    )
+}
+
+/// Goes through the checks of prepare and builds the run, or tells how it ended.
+async fn build(
+    shared: &Shared,
+    launch: Rest,
+    record: &mut RunRecord,
+) -> Result<(Run, Performer, RunControl), RunOutcome> {
+    let Rest {
+        source,
+        input,
+        services,
+        models,
+        store,
+        control,
+    } = launch;
+    let ended = |error: RunError| {
+        if control.is_cancelled() {
+            RunOutcome::Cancelled
+        } else {
+            RunOutcome::Failed(error)
+        }
+    };
+
+    let prompt = parse(source, record).await.map_err(ended)?;
+    stage(&prompt.tree().frontmatter, input, store.clone())
+        .await
+        .map_err(ended)?;
+    let (snapshot, tools) = take_packs(shared, &prompt, &services, &control, record).await;
+    let PreparedRoles { roles, unmet } = prepare_roles(&prompt, models.current.as_ref());
+    record.requirements.merge(RequirementsReport {
+        unmet,
+        ..RequirementsReport::default()
+    });
+    if !record.requirements.is_satisfied() {
+        let notice = record.requirements.to_string();
+        return Err(ended(RunError::new(
+            RunErrorKind::RequirementsUnmet,
+            notice,
+        )));
+    }
+
+    let session = store.map(|store| store.session());
+    record.session.clone_from(&session);
+    let access = session
+        .clone()
+        .map(|session| Box::new(SessionAccess(session)) as Box<dyn StoreAccess>);
+    let setup = RunSetup {
+        prompt,
+        facts: record.facts.clone(),
+        packs: snapshot,
+        roles,
+        store: access,
+    };
+    let run = Run::new(setup).map_err(ended)?;
+    let performer = Performer {
+        models,
+        limits: RoundLimits::from(&shared.limits),
+        tools,
+        run_services: services,
+        host_services: shared.services.clone(),
+        store: session,
+    };
+    Ok((run, performer, control.clone()))
+}
+
+/// Parses the prompt and compiles its Lua. The record gets the parse events in any case.
+async fn parse(source: Vec<u8>, record: &mut RunRecord) -> Result<Arc<Prompt>, RunError> {
+    let execution = record.facts.name.clone();
+    let Parsed { events, result } = blocking(move || Prompt::parse(&source, &execution)).await;
+    record.events = events;
+    let prompt = result.map_err(|error| RunError::from(&error))?;
+    record.title.clone_from(&prompt.tree().h1.title);
+    record.output = prompt
+        .tree()
+        .frontmatter
+        .output
+        .as_ref()
+        .map(|file| file.path.clone());
+    Ok(Arc::new(prompt))
+}
+
+async fn stage(
+    frontmatter: &Frontmatter,
+    input: Option<String>,
+    store: Option<Store>,
+) -> Result<(), RunError> {
+    let declared = frontmatter.input.clone();
+    let staged = blocking(move || staging::stage(declared.as_ref(), input, store.as_ref())).await;
+    staged.map_err(|refusal| RunError::from(&refusal))
+}
+
+/// Picks the run's Packs, waits for them and takes the snapshot. The record gets the roster and what declared Packs lack.
+async fn take_packs(
+    shared: &Shared,
+    prompt: &Prompt,
+    services: &Services,
+    control: &RunControl,
+    record: &mut RunRecord,
+) -> (PackSnapshot, ToolTable) {
+    let mut picked = packs::pick(&prompt.tree().frontmatter.uses, &shared.packs);
+    packs::wait(&mut picked, control).await;
+    let RunPacks {
+        snapshot,
+        tools,
+        roster,
+        report,
+    } = RunPacks::take(picked, |service| {
+        services.provides(service) || shared.services.provides(service)
+    });
+    record.roster = roster;
+    record.requirements = report;
+    (snapshot, tools)
+}
+
+impl RunRecord {
+    fn new(facts: RunFacts, prompt_hash: String, store: Option<Store>) -> Self {
+        Self {
+            facts,
+            prompt_hash,
+            events: Vec::new(),
+            requirements: RequirementsReport::default(),
+            roster: Vec::new(),
+            store,
+            session: None,
+            title: ParseEvent::PROMPT.to_owned(),
+            output: None,
+        }
+    }
+}
