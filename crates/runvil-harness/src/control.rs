@@ -7,8 +7,9 @@ use tokio::sync::watch;
 
 /// Cancels a run or stops its waiting calls, from any thread. Clones act on the same run.
 ///
-/// A cancel may come before the run is prepared, while it is, or while it goes; it is never taken back. A stop reaches the calls that wait when
-/// it lands and nothing else, so a stop of a run that does not go yet changes nothing.
+/// A cancel may come before the run is prepared, while it is, or while it goes; it is never taken back. A stop
+/// reaches the calls that wait when it lands and nothing else, so a stop of a run that does not go yet changes
+/// nothing.
 #[derive(Debug, Clone)]
 pub struct RunControl {
     cancellation: Cancellation,
@@ -41,7 +42,8 @@ impl RunControl {
         self.cancellation.cancelled().await;
     }
 
-    /// Stops the calls that wait now: model rounds, timers, and calls of tools that do not survive a stop. The run goes on.
+    /// Stops the calls that wait now: model rounds, timers, and calls of tools that do not survive a stop. The run
+    /// goes on.
     pub fn stop(&self) {
         self.stops
             .send_modify(|count| *count = count.wrapping_add(1));

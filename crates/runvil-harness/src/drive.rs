@@ -18,13 +18,14 @@ use crate::{
 };
 use open::{News, OpenEffects};
 
-/// How long a cancelled run may take to come back from Lua, or a store operation of it to land, before it is left behind.
+/// How long a cancelled run may take to come back from Lua, or a store operation of it to land, before it is left
+/// behind.
 const PATIENCE: Duration = Duration::from_millis(400);
 
 /// Drives a prepared run to its end and tells the observer what happens.
 ///
-/// The run gets one answer for each step, so that the order of the answers is all there is to know about its course. Dropping the future ends
-/// the run as a cancel does, without a report.
+/// The run gets one answer for each step, so that the order of the answers is all there is to know about its
+/// course. Dropping the future ends the run as a cancel does, without a report.
 pub async fn drive(prepared: Prepared, observer: &mut dyn Observer) -> RunReport {
     let Prepared {
         run,
@@ -130,7 +131,7 @@ impl<'a> Driver<'a> {
             }
             Happening::News(News::Wrote(piece)) => self.open.tell(&piece, self.observer),
             Happening::News(News::Answered(id, answer)) => {
-                self.open.answer(id, answer, self.observer)
+                self.open.answer(id, answer, self.observer);
             }
             Happening::News(News::Panicked(id)) => {
                 let error = RunError::internal(format_args!("the work of effect {id} panicked"));
@@ -184,7 +185,8 @@ impl<'a> Driver<'a> {
         self.deadline = Some(Instant::now() + PATIENCE);
     }
 
-    /// A cancelled run still waits: for store operations at first, which are then left behind, or for Lua that does not come back.
+    /// A cancelled run still waits: for store operations at first, which are then left behind, or for Lua that does
+    /// not come back.
     fn lose_patience(&mut self) -> Option<RunOutcome> {
         if !self.stepping && self.open.abandon_store() {
             self.deadline = Some(Instant::now() + PATIENCE);

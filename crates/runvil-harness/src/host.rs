@@ -18,7 +18,8 @@ use crate::{
 /// The models that a run can reach.
 #[derive(Clone, Default)]
 pub struct ModelAccess {
-    /// Who serves model rounds. `None` when model access is off or not configured: every round then fails as unavailable.
+    /// Who serves model rounds. `None` when model access is off or not configured: every round then fails as
+    /// unavailable.
     pub backend: Option<Arc<dyn ModelBackend>>,
     /// The current model, to which every role is bound. `None` binds no role and checks none.
     pub current: Option<ModelInfo>,

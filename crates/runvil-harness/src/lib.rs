@@ -1,7 +1,8 @@
 //! Prepares a run, drives it on tokio and performs its effects.
 //!
-//! A [`Host`] is set up once. Each [`Launch`] is *prepared*: parsed, its input staged, its Packs and models checked. The run that comes out is
-//! *driven*: stepped on a thread of its own, its effects performed side by side, their answers handed back. What it leaves is a [`RunReport`].
+//! A [`Host`] is set up once. Each [`Launch`] is *prepared*: parsed, its input staged, its Packs and models
+//! checked. The run that comes out is *driven*: stepped on a thread of its own, its effects performed side by side,
+//! their answers handed back. What it leaves is a [`RunReport`].
 //!
 //! ```text
 //! Host + Launch ─▶ prepare ─▶ Prepared ─▶ drive ─▶ RunReport

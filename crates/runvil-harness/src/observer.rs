@@ -15,10 +15,12 @@ pub struct LiveText<'a> {
     pub text: &'a str,
 }
 
-/// Hears what a run does, in order. Every method is called on the task that drives the run, so it must not block for long.
+/// Hears what a run does, in order. Every method is called on the task that drives the run, so it must not block
+/// for long.
 ///
-/// An effect is told before it is performed and its answer before the run sees it, so that a record which keeps both can be replayed: the answers,
-/// each followed by one step, are all that a run's course hangs on beside its setup.
+/// An effect is told before it is performed and its answer before the run sees it, so that a record which keeps
+/// both can be replayed: the answers, each followed by one step, are all that a run's course hangs on beside its
+/// setup.
 pub trait Observer: Send {
     /// The run reports an event. Parse events come first.
     fn event(&mut self, event: &Event) {

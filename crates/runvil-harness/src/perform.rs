@@ -13,8 +13,9 @@ use runvil_vfs::{Session, StoreFailure};
 
 use crate::{ModelAccess, blocking::blocking, packs::ToolTable};
 
-/// Performs the effects of one run, one call for each. It keeps no state between them, so they may be performed in any order and at the same
-/// time, but for store operations: they are to land in the order in which the run issued them.
+/// Performs the effects of one run, one call for each. It keeps no state between them, so they may be performed in
+/// any order and at the same time, but for store operations: they are to land in the order in which the run issued
+/// them.
 pub struct Performer {
     pub(crate) models: ModelAccess,
     pub(crate) limits: RoundLimits,
@@ -27,8 +28,8 @@ pub struct Performer {
 impl Performer {
     /// Performs one effect and gives its answer. `live` hears the text of a live model round as it comes.
     ///
-    /// Dropping the future gives the work up, except for a store operation that has begun. Raise `cancellation` too, for a tool that works on a
-    /// thread of its own.
+    /// Dropping the future gives the work up, except for a store operation that has begun. Raise `cancellation`
+    /// too, for a tool that works on a thread of its own.
     pub async fn perform(
         &self,
         effect: EffectKind,

@@ -39,15 +39,15 @@ pub struct Prepared {
 pub enum Preparation {
     /// The run can start.
     Ready(Box<Prepared>),
-    /// The run ended before it was built: the prompt does not parse, its input cannot be put in place, the environment falls short of it, or the run
-    /// was cancelled before one of these was found.
+    /// The run ended before it was built: the prompt does not parse, its input cannot be put in place, the
+    /// environment falls short of it, or the run was cancelled before one of these was found.
     Ended(Box<RunReport>),
 }
 
 /// Prepares a run.
 ///
-/// A cancel while Packs start ends the wait for them. A prompt that has nothing to be refused for is then built all the same, and ends at its first
-/// step.
+/// A cancel while Packs start ends the wait for them. A prompt that has nothing to be refused for is then built all
+/// the same, and ends at its first step.
 pub async fn prepare(host: &Host, launch: Launch) -> Preparation {
     let shared = host.shared();
     let (mut record, launch) = begin(shared, launch);
@@ -200,7 +200,8 @@ async fn stage(
     staged.map_err(|refusal| RunError::from(&refusal))
 }
 
-/// Picks the run's Packs, waits for them and takes the snapshot. The record gets the roster and what declared Packs lack.
+/// Picks the run's Packs, waits for them and takes the snapshot. The record gets the roster and what declared Packs
+/// lack.
 async fn take_packs(
     shared: &Shared,
     prompt: &Prompt,

@@ -5,13 +5,15 @@ use std::{io, sync::mpsc as orders, thread};
 use runvil_engine::{Answer, CancelFlag, EffectId, Run, Step};
 use tokio::sync::mpsc;
 
-/// Stack for a run's thread: Lua and the JSON functions recurse deeper than the platform's default bears everywhere.
+/// Stack for a run's thread: Lua and the JSON functions recurse deeper than the platform's default bears
+/// everywhere.
 const STACK_BYTES: usize = 8 * 1024 * 1024;
 
 /// Steps a run on a thread of its own.
 ///
-/// Lua may spin for as long as it likes, so a step runs on no async worker. Nor does it run in the runtime's blocking pool, where it could hold up
-/// store operations and the runtime's shutdown. A step that does not come back even after a cancel is left behind with its thread.
+/// Lua may spin for as long as it likes, so a step runs on no async worker. Nor does it run in the runtime's
+/// blocking pool, where it could hold up store operations and the runtime's shutdown. A step that does not come
+/// back even after a cancel is left behind with its thread.
 pub(crate) struct Stepper {
     orders: orders::Sender<Option<(EffectId, Answer)>>,
     steps: mpsc::UnboundedReceiver<Step>,

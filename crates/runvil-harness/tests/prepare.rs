@@ -12,7 +12,7 @@ use common::{
     Heard, builder, ended_early, failure, host, kinds, launch, model, pack, prepared, prompt,
     result, run, script,
 };
-use runvil_engine::{RunErrorKind, RunOutcome, ThinkingMode};
+use runvil_engine::{Limits, RunErrorKind, RunOutcome, ThinkingMode};
 use runvil_harness::{Host, HostError, LaunchStore, ModelAccess, Origin, RosterEntry, Seed};
 use runvil_pack::{
     INPUT_BROKER, InputBroker, InputError, PackError, ServiceKey, ServiceName, Services,
@@ -452,8 +452,10 @@ fn a_host_refuses_a_pack_added_twice_and_a_limit_of_zero() {
         .plugin(&pack("acme/kit"))
         .build();
     assert!(matches!(twice, Err(HostError::Registry(_))));
-    let mut limits = runvil_engine::Limits::default();
-    limits.concurrency = 0;
+    let limits = Limits {
+        concurrency: 0,
+        ..Limits::default()
+    };
     assert!(matches!(
         builder().limits(limits).build(),
         Err(HostError::Limit(_))

@@ -16,7 +16,8 @@ pub(super) struct OpenEffects {
     performer: Arc<Performer>,
     effects: BTreeMap<EffectId, Open>,
     tasks: JoinSet<(EffectId, Answer)>,
-    /// Ends when the store operation issued last has landed: a run's operations land one after the other, in issue order.
+    /// Ends when the store operation issued last has landed: a run's operations land one after the other, in issue
+    /// order.
     last_store_op: Option<oneshot::Receiver<()>>,
     writer: mpsc::UnboundedSender<LivePiece>,
     pieces: mpsc::UnboundedReceiver<LivePiece>,

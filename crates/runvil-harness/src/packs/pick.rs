@@ -34,7 +34,8 @@ impl From<&Built> for Supply {
     }
 }
 
-/// Picks a run's Packs: the declared ones in the order declared, then every runvil Pack whose Pack id is not taken, by id.
+/// Picks a run's Packs: the declared ones in the order declared, then every runvil Pack whose Pack id is not taken,
+/// by id.
 pub(crate) fn pick(uses: &[UsesEntry], installed: &InstalledPacks) -> Vec<Picked> {
     let mut picked: Vec<Picked> = uses
         .iter()

@@ -1,6 +1,7 @@
 //! Scripted Hosts, Packs, models and observers.
 
 #![allow(dead_code, reason = "each test file uses its own part")]
+#![allow(clippy::panic, reason = "a panic is how a test fails")]
 
 use std::{
     collections::VecDeque,
@@ -9,8 +10,8 @@ use std::{
 };
 
 use runvil_engine::{
-    Answer, CompletionError, Effect, EffectId, EffectKind, Event, EventKind, ModelId, ModelInfo,
-    ModelReply, ModelRound, ReplyCall, RunErrorKind, RunOutcome, ThinkingMode,
+    Answer, CompletionError, CompletionErrorKind, Effect, EffectId, EffectKind, Event, EventKind,
+    ModelId, ModelInfo, ModelReply, ModelRound, ReplyCall, RunErrorKind, RunOutcome, ThinkingMode,
 };
 use runvil_harness::{
     Host, HostBuilder, Launch, LiveText, ModelAccess, Observer, Origin, Preparation, Prepared,
@@ -23,7 +24,7 @@ use runvil_pack::{
 };
 
 /// A prompt with this frontmatter beside its fixed keys, and this body below its title.
-pub fn prompt(frontmatter: &str, body: &str) -> String {
+pub(crate) fn prompt(frontmatter: &str, body: &str) -> String {
     let frontmatter = if frontmatter.is_empty() {
         String::new()
     } else {
@@ -33,29 +34,29 @@ pub fn prompt(frontmatter: &str, body: &str) -> String {
 }
 
 /// A prompt whose one section runs this Lua.
-pub fn script(frontmatter: &str, lua: &str) -> String {
+pub(crate) fn script(frontmatter: &str, lua: &str) -> String {
     prompt(frontmatter, &section("A", lua))
 }
 
 /// A section that runs this Lua.
-pub fn section(name: &str, lua: &str) -> String {
+pub(crate) fn section(name: &str, lua: &str) -> String {
     format!("## {name}\n```lua\n{lua}\n```\n")
 }
 
-pub fn launch(source: impl Into<Vec<u8>>) -> Launch {
+pub(crate) fn launch(source: impl Into<Vec<u8>>) -> Launch {
     Launch::new(source, "session-1")
 }
 
 /// A Host without models whose seed and clock are fixed.
-pub fn builder() -> HostBuilder {
+pub(crate) fn builder() -> HostBuilder {
     Host::builder().origin(Arc::new(Fixed))
 }
 
-pub fn host() -> Host {
+pub(crate) fn host() -> Host {
     builder().build().expect("a Host")
 }
 
-pub struct Fixed;
+pub(crate) struct Fixed;
 
 impl Origin for Fixed {
     fn seed(&self) -> Seed {
@@ -67,7 +68,7 @@ impl Origin for Fixed {
     }
 }
 
-pub fn model(context: u32, thinking: ThinkingMode) -> ModelInfo {
+pub(crate) fn model(context: u32, thinking: ThinkingMode) -> ModelInfo {
     ModelInfo {
         id: ModelId::new("gateway", "m").expect("a model id"),
         context,
@@ -78,33 +79,33 @@ pub fn model(context: u32, thinking: ThinkingMode) -> ModelInfo {
 }
 
 /// A current model with a server behind it.
-pub fn models(backend: impl ModelBackend + 'static) -> ModelAccess {
+pub(crate) fn models(backend: impl ModelBackend + 'static) -> ModelAccess {
     ModelAccess {
         backend: Some(Arc::new(backend)),
         current: Some(model(32_000, ThinkingMode::Switchable)),
     }
 }
 
-pub async fn prepared(host: &Host, launch: Launch) -> Prepared {
+pub(crate) async fn prepared(host: &Host, launch: Launch) -> Prepared {
     match prepare(host, launch).await {
         Preparation::Ready(prepared) => *prepared,
         Preparation::Ended(report) => panic!("ended early: {:?}", report.outcome),
     }
 }
 
-pub async fn ended_early(host: &Host, launch: Launch) -> RunReport {
+pub(crate) async fn ended_early(host: &Host, launch: Launch) -> RunReport {
     match prepare(host, launch).await {
         Preparation::Ready(_) => panic!("the run was built"),
         Preparation::Ended(report) => *report,
     }
 }
 
-pub async fn run(host: &Host, launch: Launch) -> RunReport {
+pub(crate) async fn run(host: &Host, launch: Launch) -> RunReport {
     host.run(launch, &mut ()).await
 }
 
 /// The text of a completed run.
-pub fn result(report: &RunReport) -> &str {
+pub(crate) fn result(report: &RunReport) -> &str {
     match &report.outcome {
         RunOutcome::Completed { text } => text,
         other => panic!("not completed: {other:?}"),
@@ -112,14 +113,14 @@ pub fn result(report: &RunReport) -> &str {
 }
 
 /// The kind and message of a failed run.
-pub fn failure(report: &RunReport) -> (RunErrorKind, &str) {
+pub(crate) fn failure(report: &RunReport) -> (RunErrorKind, &str) {
     match &report.outcome {
         RunOutcome::Failed(error) => (error.kind, &error.message),
         other => panic!("not failed: {other:?}"),
     }
 }
 
-pub fn kinds(events: &[Event]) -> Vec<String> {
+pub(crate) fn kinds(events: &[Event]) -> Vec<String> {
     let kind =
         |event: &Event| serde_json::to_value(&event.kind).expect("plain data")["kind"].clone();
     events
@@ -129,7 +130,7 @@ pub fn kinds(events: &[Event]) -> Vec<String> {
 }
 
 /// One scripted answer of the model.
-pub enum Say {
+pub(crate) enum Say {
     /// A text, in these fragments.
     Text(Vec<&'static str>),
     /// One call of a tool by its wire name, without arguments.
@@ -141,10 +142,10 @@ pub enum Say {
 }
 
 /// A model that answers its rounds in the order in which they are performed.
-pub struct Script(Mutex<VecDeque<Say>>);
+pub(crate) struct Script(Mutex<VecDeque<Say>>);
 
 impl Script {
-    pub fn new(replies: impl IntoIterator<Item = Say>) -> Self {
+    pub(crate) fn new(replies: impl IntoIterator<Item = Say>) -> Self {
         Self(Mutex::new(replies.into_iter().collect()))
     }
 }
@@ -193,7 +194,7 @@ impl ModelBackend for Script {
     }
 
     async fn models(&self, _: RoundLimits) -> Result<Catalog, CompletionError> {
-        unimplemented!("no run asks for the catalog")
+        Err(CompletionError::new(CompletionErrorKind::Unavailable))
     }
 }
 
@@ -210,7 +211,7 @@ type Ready =
 
 /// A Plugin with one scripted Pack.
 #[derive(Clone)]
-pub struct Scripted {
+pub(crate) struct Scripted {
     name: PackName,
     broken: Option<String>,
     needs: Vec<ServiceName>,
@@ -219,7 +220,7 @@ pub struct Scripted {
     tools: Vec<(ToolDefinition, Call)>,
 }
 
-pub fn pack(name: &str) -> Scripted {
+pub(crate) fn pack(name: &str) -> Scripted {
     Scripted {
         name: name.parse().expect("a Pack name"),
         broken: None,
@@ -232,22 +233,22 @@ pub fn pack(name: &str) -> Scripted {
 
 impl Scripted {
     /// It cannot be built.
-    pub fn broken(mut self, reason: &str) -> Self {
+    pub(crate) fn broken(mut self, reason: &str) -> Self {
         self.broken = Some(reason.to_owned());
         self
     }
 
-    pub fn needs(mut self, service: &'static str) -> Self {
+    pub(crate) fn needs(mut self, service: &'static str) -> Self {
         self.needs.push(ServiceName::new(service));
         self
     }
 
-    pub fn prelude(mut self, lua: &str) -> Self {
+    pub(crate) fn prelude(mut self, lua: &str) -> Self {
         self.prelude = Some(lua.to_owned());
         self
     }
 
-    pub fn ready<F: Future<Output = Result<(), PackError>> + Send + 'static>(
+    pub(crate) fn ready<F: Future<Output = Result<(), PackError>> + Send + 'static>(
         mut self,
         ready: impl Fn() -> F + Send + Sync + 'static,
     ) -> Self {
@@ -256,7 +257,7 @@ impl Scripted {
     }
 
     /// A tool of this id, which a definition may be shaped further.
-    pub fn tool<F: Future<Output = Result<ToolOutput, ToolError>> + Send + 'static>(
+    pub(crate) fn tool<F: Future<Output = Result<ToolOutput, ToolError>> + Send + 'static>(
         self,
         id: &str,
         call: impl Fn(Arguments, ToolContext) -> F + Send + Sync + 'static,
@@ -264,7 +265,9 @@ impl Scripted {
         self.shaped_tool(id, |definition| definition, call)
     }
 
-    pub fn shaped_tool<F: Future<Output = Result<ToolOutput, ToolError>> + Send + 'static>(
+    pub(crate) fn shaped_tool<
+        F: Future<Output = Result<ToolOutput, ToolError>> + Send + 'static,
+    >(
         mut self,
         id: &str,
         shape: impl Fn(ToolDefinition) -> ToolDefinition,
@@ -337,18 +340,18 @@ impl Tool for ScriptedTool {
 }
 
 /// Writes down what it hears, one line for each thing, and calls back.
-pub struct Heard<'a> {
-    pub lines: Vec<String>,
+pub(crate) struct Heard<'a> {
+    pub(crate) lines: Vec<String>,
     /// Called on each line.
-    pub react: Box<dyn FnMut(&str) + Send + 'a>,
+    pub(crate) react: Box<dyn FnMut(&str) + Send + 'a>,
 }
 
 impl<'a> Heard<'a> {
-    pub fn new() -> Self {
+    pub(crate) fn new() -> Self {
         Self::reacting(|_| {})
     }
 
-    pub fn reacting(react: impl FnMut(&str) + Send + 'a) -> Self {
+    pub(crate) fn reacting(react: impl FnMut(&str) + Send + 'a) -> Self {
         Self {
             lines: Vec::new(),
             react: Box::new(react),
@@ -361,7 +364,7 @@ impl<'a> Heard<'a> {
     }
 
     /// The lines that start with this word, without it.
-    pub fn of(&self, word: &str) -> Vec<&str> {
+    pub(crate) fn of(&self, word: &str) -> Vec<&str> {
         self.lines
             .iter()
             .filter_map(|line| line.strip_prefix(word)?.strip_prefix(' '))
