@@ -4,6 +4,8 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
+use crate::Usage;
+
 /// What went wrong with a model call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub enum CompletionErrorKind {
@@ -63,6 +65,9 @@ pub struct CompletionError {
     /// The finish reason of an empty reply, where the provider gave one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub finish_reason: Option<String>,
+    /// Token counts of an empty reply, as far as the provider reported them: an empty round is a served one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub usage: Option<Usage>,
 }
 
 impl CompletionError {
@@ -74,6 +79,7 @@ impl CompletionError {
             detail: None,
             status: None,
             finish_reason: None,
+            usage: None,
         }
     }
 

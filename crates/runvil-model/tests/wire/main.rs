@@ -1,0 +1,6 @@
+//! The client against servers of every dialect and every fault, over real sockets.
+
+mod dialects;
+mod faults;
+mod requests;
+mod support;
