@@ -22,12 +22,18 @@ impl ParseError {
     /// The error of a run whose prompt, by the name `name`, declares no Engine major.
     #[must_use]
     pub fn no_version(name: &str) -> Self {
-        ParseError {
-            problem: Problem::NoVersion,
-            name: Some(name.to_owned()),
-            position: None,
-            span: None,
-        }
+        ParseError::from(Problem::NoVersion).in_prompt(name)
+    }
+
+    /// The error as one of the prompt `name`, where its kind names the prompt: a frontmatter failure happens before the name is known, a
+    /// Lua failure says everything in its message, and an internal fault is not the prompt's.
+    pub(crate) fn in_prompt(mut self, name: &str) -> Self {
+        let names_it = matches!(
+            self.kind(),
+            ParseErrorKind::Structure | ParseErrorKind::Fence | ParseErrorKind::List
+        );
+        self.name = names_it.then(|| name.to_owned());
+        self
     }
 
     /// The class of the broken rule.
@@ -58,6 +64,18 @@ impl ParseError {
     #[must_use]
     pub fn column(&self) -> Option<u32> {
         self.position.map(|position| position.column)
+    }
+}
+
+impl From<Problem> for ParseError {
+    /// The error of a problem that has no place.
+    fn from(problem: Problem) -> Self {
+        ParseError {
+            problem,
+            name: None,
+            position: None,
+            span: None,
+        }
     }
 }
 

@@ -1,11 +1,19 @@
 //! What the frontmatter declares (book: Optional keys and unknown keys).
 
+mod args;
+mod decode;
+mod document;
+mod scalar;
+mod value;
+
 use std::collections::BTreeMap;
 use std::num::NonZeroU32;
 
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 
 use crate::UsesEntry;
+
+pub(crate) use decode::decode;
 
 /// The nine frontmatter keys, decoded.
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -31,8 +39,7 @@ pub struct Frontmatter {
 }
 
 /// The file that an `input:` or `output:` key declares.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields, expecting = "a map of `path` and `description`")]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct FileDeclaration {
     /// The store path, as written: the store judges it when the run starts.
     pub path: String,

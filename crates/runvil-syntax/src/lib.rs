@@ -4,12 +4,20 @@
 //! ordered pass, hands each Lua block to the caller's [`Compiler`] on the way, and reports the first problem that it meets.
 
 mod alias;
+mod blocks;
+mod builder;
 mod compiler;
 mod error;
+mod fences;
 mod frontmatter;
 mod heading_ref;
+mod lines;
+mod lists;
+mod markdown;
+mod parse;
 mod position;
 mod problem;
+mod source;
 mod tree;
 mod uses;
 
@@ -21,7 +29,9 @@ pub use frontmatter::{
     RoleDeclaration,
 };
 pub use heading_ref::{HeadingRef, HeadingRefError};
+pub use parse::{parse, parse_structure};
 pub use position::{Position, Span};
-pub use problem::Problem;
+pub use problem::{BrokenBlock, Problem};
+pub use source::Source;
 pub use tree::{Block, BlockPlace, H1, LuaBlock, Prompt, Prose, Section, SectionId};
-pub use uses::UsesEntry;
+pub use uses::{UsesEntry, UsesEntryError};

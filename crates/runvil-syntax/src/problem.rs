@@ -80,23 +80,28 @@ pub enum Problem {
     #[error("empty bullet item in list section `{0}`")]
     EmptyItem(String),
     /// A Lua block does not compile.
-    #[error("lua compilation error at {location} (line {line}): {diagnostic}")]
-    Lua {
-        /// The block's location label.
-        location: String,
-        /// The line of the file on which the block's code starts.
-        line: u32,
-        /// The compiler's own text.
-        diagnostic: String,
-        /// The block's code.
-        code: String,
-    },
+    #[error("{0}")]
+    Lua(Box<BrokenBlock>),
     /// The Lua compiler cannot start. Holds what it says.
     #[error("{0}")]
     Internal(String),
     /// The prompt declares no Engine major. A run finds this when it starts; the file parses.
     #[error("not a runvil prompt: no runvil version")]
     NoVersion,
+}
+
+/// A Lua block that does not compile. Its message is the parse error's (book: Compile errors).
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("lua compilation error at {location} (line {line}): {diagnostic}")]
+pub struct BrokenBlock {
+    /// The block's location label.
+    pub location: String,
+    /// The line of the file on which the block's code starts.
+    pub line: u32,
+    /// The compiler's own text.
+    pub diagnostic: String,
+    /// The block's code.
+    pub code: String,
 }
 
 impl Problem {
@@ -122,7 +127,7 @@ impl Problem {
             | Problem::FenceLookalike
             | Problem::UnclosedFence { .. } => ParseErrorKind::Fence,
             Problem::EmptyItem(_) => ParseErrorKind::List,
-            Problem::Lua { .. } => ParseErrorKind::Lua,
+            Problem::Lua(_) => ParseErrorKind::Lua,
             Problem::Internal(_) => ParseErrorKind::Internal,
         }
     }

@@ -1,5 +1,6 @@
 //! The parsed prompt: what a prompt file says, in the shape that a run needs it.
 
+use std::fmt;
 use std::ops::Index;
 
 use serde::{Deserialize, Serialize};
@@ -184,4 +185,16 @@ pub enum BlockPlace {
     Epilog,
     /// Any other Lua block, by its place among the section's Lua blocks, counted from 1.
     Numbered(usize),
+}
+
+impl fmt::Display for BlockPlace {
+    /// The last part of the location label.
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            BlockPlace::H1 => formatter.write_str("lua"),
+            BlockPlace::Prologue => formatter.write_str("prologue"),
+            BlockPlace::Epilog => formatter.write_str("epilog"),
+            BlockPlace::Numbered(number) => write!(formatter, "lua {number}"),
+        }
+    }
 }
