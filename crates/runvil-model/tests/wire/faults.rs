@@ -95,6 +95,13 @@ async fn a_sentinel_ends_the_reply_though_the_connection_breaks_after_it() {
 }
 
 #[tokio::test]
+async fn a_sentinel_ends_the_reply_though_the_connection_stays_open() {
+    let server = stalling(ok(&text_stream("hello")));
+    let reply = complete(&server.client(), limits()).await.expect("a reply");
+    assert_eq!(reply.text, "hello");
+}
+
+#[tokio::test]
 async fn a_wrong_content_length_is_caught() {
     let stream = text_stream("hello");
     let answer =
