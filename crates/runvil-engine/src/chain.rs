@@ -7,7 +7,7 @@ mod enter;
 mod scalar;
 mod walk;
 
-use std::sync::Arc;
+use std::{collections::VecDeque, sync::Arc};
 
 use runvil_lua::{Block, Vm};
 use runvil_syntax::SectionId;
@@ -22,7 +22,7 @@ use crate::{
     globals::{Arguments, Seeds},
     run::{Reply, RunShared},
     section::SectionContext,
-    tasks::{Slots, Waiting},
+    tasks::{Notice, Slots, Waiting},
 };
 
 /// A walk with its own entries: the main walk with the H1 pass ahead of it, a called chain, or a task's chain.
@@ -49,6 +49,8 @@ pub(crate) struct Chain {
     pub(crate) requests: u32,
     /// The concurrency limit for the tasks below it.
     pub(crate) slots: Slots,
+    /// What its model has not heard yet of the tasks that it started.
+    pub(crate) notices: VecDeque<Notice>,
     /// The section that runs.
     pub(crate) frame: Option<Frame>,
     /// What it waits for.
@@ -125,6 +127,7 @@ impl Chain {
             children: 0,
             requests: 0,
             slots: Slots::new(u64::from(shared.facts.limits.concurrency)),
+            notices: VecDeque::new(),
             frame: None,
             waiting: None,
             section_name: shared.title().to_owned(),
@@ -156,6 +159,7 @@ impl Chain {
             children: 0,
             requests: 0,
             slots: Slots::new(self.slots.limit()),
+            notices: VecDeque::new(),
             frame: None,
             waiting: None,
             section_name: self.section_name.clone(),

@@ -39,6 +39,17 @@ pub enum TaskOrigin {
     Model,
 }
 
+impl TaskOrigin {
+    /// The lowercase tag that Lua reads and writes.
+    #[must_use]
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Author => "author",
+            Self::Model => "model",
+        }
+    }
+}
+
 /// Why a task was abandoned (book: Abandon reasons).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]

@@ -26,6 +26,15 @@ impl ChainId {
         Self(path)
     }
 
+    /// The chain around this one whose path has the given length; this chain itself where the length is its own.
+    ///
+    /// # Panics
+    /// If the path is shorter than that.
+    #[must_use]
+    pub fn ancestor(&self, length: usize) -> Self {
+        Self(self.0[..length].to_vec())
+    }
+
     /// Whether this chain is `other` or lies below it.
     #[must_use]
     pub fn is_within(&self, other: &Self) -> bool {

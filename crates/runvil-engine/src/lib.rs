@@ -30,6 +30,7 @@ mod chain;
 mod request;
 mod run;
 mod section;
+mod subst;
 
 mod conversation;
 mod globals;

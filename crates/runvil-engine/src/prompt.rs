@@ -57,7 +57,12 @@ impl Prompt {
 
     /// The sections that code of `section` can name; of the H1 body, where it is `None`.
     pub(crate) fn visible_from(self: &Arc<Self>, section: Option<SectionId>) -> VisibleSet {
-        VisibleSet::new(Arc::clone(self), section)
+        VisibleSet::of(Arc::clone(self), section)
+    }
+
+    /// The sections that `require` can name from the place of `section`.
+    pub(crate) fn reach_from(self: &Arc<Self>, section: Option<SectionId>) -> VisibleSet {
+        VisibleSet::reach(Arc::clone(self), section)
     }
 
     /// Refuses a prompt that another Engine major, or none, is meant to run (book: The `runvil` version key).

@@ -3,8 +3,11 @@
 use runvil_lua::mlua::{self, MultiValue, UserData, Value};
 use runvil_vfs::StoreOp;
 
+use std::sync::Arc;
+
 use crate::{
     ChainId,
+    globals::Arguments,
     conversation::RoundRequest,
     run::{Reply, Run},
     tasks::TaskRequest,
@@ -34,10 +37,10 @@ pub(crate) enum Request {
     Task(TaskRequest),
 }
 
-/// `call(target, input?)` with the copy of `var` that the called chain starts from.
+/// `call(target, input?)`: where the called chain starts, and with what arguments and copy of `var`.
 pub(crate) struct CallRequest {
     pub(crate) target: String,
-    pub(crate) input: Option<String>,
+    pub(crate) args: Arc<Arguments>,
     pub(crate) var: serde_json::Value,
 }
 

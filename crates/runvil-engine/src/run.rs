@@ -114,6 +114,12 @@ impl Run {
         self.shared.cancel.clone()
     }
 
+    /// Has `watcher` hear each event at the moment it is reported, in the middle of a step, for a Host that acts at one,
+    /// such as a cancel at a checkpoint. The step hands the events out all the same.
+    pub fn watch(&mut self, watcher: impl FnMut(&Event) + Send + 'static) {
+        self.shared.events().watch(Box::new(watcher));
+    }
+
     /// Hands in the answer to an effect; the next step uses it.
     ///
     /// An answer of the wrong kind, to an id never issued, or given twice ends the run as `Internal`. The late
@@ -208,6 +214,7 @@ impl Run {
         match resume {
             Resume::Begin => chain.begin(),
             Resume::Lua(reply) => Flow::Lua(reply),
+            Resume::Wait => Flow::Lua(self.wait_reply(id)),
         }
     }
 }

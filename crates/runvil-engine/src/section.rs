@@ -108,11 +108,6 @@ impl SectionContext {
     /// The section's final `var`, and the arguments that the next section of the chain sees.
     pub(crate) fn read_back(&self, vm: &Vm) -> Result<(Value, Arc<Arguments>), Failure> {
         let var = globals::read_var(vm.lua(), self)?;
-        Ok((var, self.current_args()))
-    }
-
-    /// The chain's arguments as they stand now: in the H1 pass, with the `argv` that its code repaired.
-    pub(crate) fn current_args(&self) -> Arc<Arguments> {
-        Arc::clone(&self.args)
+        Ok((var, globals::current_arguments(vm.lua(), self)?))
     }
 }

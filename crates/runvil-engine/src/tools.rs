@@ -22,6 +22,18 @@ impl Catalog {
 #[derive(Default)]
 pub(crate) struct ToolScope {}
 
+impl ToolScope {
+    /// The id of the section's model, once its first tool call fixed it.
+    pub(crate) fn model(&self) -> Option<&str> {
+        None
+    }
+
+    /// Whether a local tool's handler runs.
+    pub(crate) fn in_handler(&self) -> bool {
+        false
+    }
+}
+
 /// The tools that one loop round advertises: the section's rendered list, then the task built-ins as they stand.
 #[derive(Default)]
 pub(crate) struct Advertised {

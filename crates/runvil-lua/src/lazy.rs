@@ -65,6 +65,11 @@ fn materialize(lua: &Lua, name: Option<&str>) -> mlua::Result<Value> {
     Ok(found)
 }
 
+/// Makes every lazy global that is left.
+pub(crate) fn materialize_all(lua: &Lua) -> mlua::Result<()> {
+    materialize(lua, None).map(|_| ())
+}
+
 fn pending(lua: &Lua, name: Option<&str>) -> Vec<Group> {
     let groups = lua.app_data_ref::<Groups>();
     let all = groups.iter().flat_map(|groups| groups.0.iter());

@@ -1,6 +1,6 @@
 //! The VM of one section entry.
 
-use std::cell::{OnceCell, RefCell};
+use std::cell::OnceCell;
 use std::sync::Arc;
 
 use mlua::chunk::ChunkMode;
@@ -11,8 +11,9 @@ use crate::cancel::CancelFlag;
 use crate::chunk::Chunk;
 use crate::failure::Failure;
 use crate::helper::Helper;
+use crate::json;
 use crate::lazy;
-use crate::locate::{Labels, Located};
+use crate::locate::Located;
 use crate::raw::{self, Shared};
 
 /// What a VM is made from.
@@ -30,7 +31,6 @@ pub struct VmConfig {
 #[derive(Debug)]
 pub struct Vm {
     lua: Lua,
-    labels: RefCell<Labels>,
     kit: OnceCell<Table>,
 }
 
@@ -45,7 +45,7 @@ impl Vm {
             StdLib::STRING | StdLib::TABLE | StdLib::MATH,
             LuaOptions::new(),
         )?;
-        let shared = Shared::new(config.cancel.clone(), &config.seed);
+        let shared = Shared::new(config.cancel.clone(), config.memory_bytes, &config.seed);
         lua.set_app_data(Arc::clone(&shared));
         let convert = lua.create_function(convert)?;
         let setup = raw::Setup {
@@ -55,9 +55,9 @@ impl Vm {
         };
         raw::set_up(&lua, &setup)?;
         lua.set_memory_limit(config.memory_bytes.max(1))?;
+        lazy::declare(&lua, &["json"], json::library)?;
         Ok(Self {
             lua,
-            labels: RefCell::default(),
             kit: OnceCell::new(),
         })
     }
@@ -150,13 +150,7 @@ impl Vm {
     ///
     /// A Lua memory error.
     pub fn load(&self, chunk: &Chunk) -> mlua::Result<Function> {
-        self.labels
-            .borrow_mut()
-            .register(chunk.first_line(), chunk.shared_label());
-        self.lua
-            .load(chunk.bytecode())
-            .set_mode(ChunkMode::Binary)
-            .into_function()
+        load(&self.lua, chunk)
     }
 
     /// Loads a block as a coroutine that has not run yet.
@@ -191,12 +185,22 @@ impl Vm {
     }
 
     pub(crate) fn locate(&self, text: &str) -> Located {
-        self.labels.borrow().locate(text)
+        self.shared().labels().locate(text)
     }
 
     pub(crate) fn shared(&self) -> Arc<Shared> {
         Shared::of(&self.lua)
     }
+}
+
+/// Loads a block as a function, for native code of the VM: as [`Vm::load`].
+///
+/// # Errors
+///
+/// A Lua memory error.
+pub fn load(lua: &Lua, chunk: &Chunk) -> mlua::Result<Function> {
+    Shared::of(lua).labels().register(chunk.first_line(), chunk.shared_label());
+    lua.load(chunk.bytecode()).set_mode(ChunkMode::Binary).into_function()
 }
 
 fn run_helper(

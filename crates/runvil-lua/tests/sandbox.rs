@@ -18,7 +18,7 @@ fn only_the_toolkit_is_there() {
     assert_eq!(
         names,
         [
-            "_G _VERSION assert error getmetatable ipairs math next pairs pcall select setmetatable string table \
+            "_G _VERSION assert error getmetatable ipairs json math next pairs pcall select setmetatable string table \
           tonumber tostring type xpcall"
         ]
     );

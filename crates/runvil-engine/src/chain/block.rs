@@ -59,8 +59,7 @@ impl Run {
             .running
             .as_mut()
             .expect("a block is resumed while it runs");
-        let with = reply.into_lua(vm.lua());
-        match vm.resume(block, with) {
+        match vm.resume(block, reply.into_lua()) {
             BlockStep::Request(values) => self.request(id, values),
             BlockStep::Returned(values) => self.block_returned(id, &values),
             BlockStep::Failed(failure) => self.block_raised(id, failure),
@@ -154,7 +153,9 @@ impl Run {
     }
 
     fn block_failed(&mut self, id: &ChainId, failure: Failure) -> Flow {
-        let in_h1 = self.chain(id).running_frame().section.is_none();
+        let frame = self.chain(id).running_frame();
+        let in_h1 = frame.section.is_none();
+        crate::globals::end_library_loads(&frame.context);
         self.report(id, EventKind::LuaChunkFailed);
         self.section_failed(id, failure, in_h1)
     }

@@ -1,11 +1,8 @@
 //! `call`: a contained chain whose result comes back to the caller (book: Calling a section).
 
-use std::sync::Arc;
-
 use super::{Chain, ChainKind};
 use crate::{
     CALL_DEPTH_CAP, CallForm, ChainId, Failure,
-    globals::Arguments,
     request::{Asked, CallRequest},
     run::{Resume, Run},
     tasks::Waiting,
@@ -27,15 +24,12 @@ impl Run {
             .prompt
             .visible_from(section)
             .resolve(&request.target)?;
-        let prompt = Arc::clone(&self.shared.prompt);
-        let declared = &prompt.tree().frontmatter.args;
         let caller = self.chain(id);
         if caller.depth >= CALL_DEPTH_CAP {
             return Err(Failure::CallDepth(CallForm::Call));
         }
         let child_id = caller.next_child();
         let identity = caller.identity.fork(child_id.to_string());
-        let args = caller.context().current_args();
         let mut chain: Chain = caller.child(
             child_id.clone(),
             ChainKind::Call(id.clone()),
@@ -43,10 +37,7 @@ impl Run {
             identity,
         );
         caller.waiting = Some(Waiting::Call);
-        chain.args = match request.input {
-            Some(input) => Arc::new(Arguments::derive(declared, input)),
-            None => args,
-        };
+        chain.args = request.args;
         chain.var = request.var;
         self.chains.insert(child_id.clone(), chain);
         self.ready.push_back((child_id, Resume::Begin));

@@ -72,7 +72,7 @@ impl Run {
         };
         let vm = Vm::new(&config).map_err(|error| Failure::Internal(RunError::internal(error)))?;
         let vm = frame.vm.insert(vm);
-        globals::install(vm, &context, var).map_err(|error| Failure::lua(error.to_string()))?;
+        globals::install(vm, &context, &var).map_err(|error| Failure::lua(error.to_string()))?;
         match globals::preludes(vm, &context)? {
             Some(setup) => {
                 frame.running = Some(setup);

@@ -4,11 +4,24 @@ use runvil_lua::mlua::Value;
 
 use crate::Failure;
 
-/// The type name that argument errors use: a Lua integer is `integer`, every other value goes by Lua's `type`.
-pub(crate) fn type_name(value: &Value) -> &'static str {
+pub(crate) use runvil_lua::type_name;
+
+/// What Lua's `type` says of a value.
+pub(crate) fn lua_type(value: &Value) -> &'static str {
     match value {
-        Value::Number(_) => "number",
+        Value::Integer(_) => "number",
+        Value::LightUserData(_) => "userdata",
         other => other.type_name(),
+    }
+}
+
+/// Whether a value is JSON data by its own type: `json.null` is the one userdata that is. What a table holds is not
+/// looked at.
+pub(crate) fn is_data(value: &Value) -> bool {
+    match value {
+        Value::LightUserData(_) => value.is_null(),
+        Value::Boolean(_) | Value::Integer(_) | Value::Number(_) | Value::String(_) | Value::Table(_) => true,
+        _ => false,
     }
 }
 

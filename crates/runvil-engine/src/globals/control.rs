@@ -3,13 +3,15 @@
 use std::sync::Arc;
 
 use runvil_lua::{
-    Helper, Vm,
-    mlua::{self, MultiValue, Value},
+    Vm,
+    mlua::{self, Lua, MultiValue, Value},
 };
 
 use super::{
+    arguments,
     check::{optional_string, type_name},
     read_var,
+    suspending::Suspending,
 };
 use crate::{
     Failure,
@@ -18,41 +20,35 @@ use crate::{
     section::SectionContext,
 };
 
-static CONTROL: Helper = Helper::new("runvil/control.lua", include_str!("../lua/control.lua"));
+/// Why `jump` cannot take place, and what its own unwinding says.
+#[derive(Debug, thiserror::Error)]
+enum JumpRefusal {
+    #[error("jump is unavailable inside a local tool handler: return a value from the handler and call jump from the block after the tool call returns")]
+    InHandler,
+    #[error("jump is unavailable while a library loads: return a value from the library and call jump from the section after require returns")]
+    InLibrary,
+    #[error("jump transfer")]
+    Transfer,
+}
 
 /// Installs both control functions.
-pub(super) fn install(vm: &Vm, context: &Arc<SectionContext>) -> mlua::Result<()> {
+pub(super) fn install(vm: &Vm, suspending: &Suspending, context: &Arc<SectionContext>) -> mlua::Result<()> {
     let lua = vm.lua();
     let globals = lua.globals();
-    let request = lua.create_function({
-        let context = Arc::clone(context);
-        move |lua, arguments| call_request(lua, &context, &arguments).map_err(mlua::Error::from)
-    })?;
-    let [call]: [Value; 1] = take(vm.load_helper(&CONTROL, request)?);
+    let own = Arc::clone(context);
+    let call = suspending.wrap(lua, move |lua, arguments| call_request(lua, &own, &arguments))?;
     globals.raw_set("call", call)?;
-    let context = Arc::clone(context);
-    globals.raw_set(
-        "jump",
-        lua.create_function(move |_, target: Value| jump(&context, &target))?,
-    )
+    let own = Arc::clone(context);
+    globals.raw_set("jump", lua.create_function(move |_, target: Value| jump(&own, &target))?)
 }
 
-/// The first values of a helper's result.
-fn take<const N: usize>(values: MultiValue) -> [Value; N] {
-    let mut values = values.into_iter();
-    std::array::from_fn(|_| values.next().unwrap_or(Value::Nil))
-}
-
-/// Checks `call(target, input?)` and takes the called chain's copy of `var`.
-fn call_request(
-    lua: &mlua::Lua,
-    context: &SectionContext,
-    arguments: &MultiValue,
-) -> Result<Request, Failure> {
-    let target = section_target(arguments.front())?;
-    let input = optional_string("input", arguments.get(1))?;
+/// Checks `call(target, input?)` and takes the called chain's copy of `var` and of the arguments.
+fn call_request(lua: &Lua, context: &SectionContext, given: &MultiValue) -> Result<Request, Failure> {
+    let target = section_target(given.front())?;
+    let input = optional_string("input", given.get(1))?;
+    let args = arguments::of_child(lua, context, input)?;
     let var = read_var(lua, context)?;
-    Ok(Request::Call(CallRequest { target, input, var }))
+    Ok(Request::Call(CallRequest { target, args, var }))
 }
 
 /// A heading reference as a Lua string; the look-up comes later.
@@ -66,6 +62,14 @@ pub(crate) fn section_target(value: Option<&Value>) -> Result<String, Failure> {
 /// Records the target and ends the block. The block's end looks the target up.
 fn jump(context: &SectionContext, target: &Value) -> mlua::Result<()> {
     let target = section_target(Some(target))?;
-    context.state().jump = Some(target);
-    Err(Failure::lua("jump transfer").into())
+    let mut state = context.state();
+    let refusal = if state.tools.in_handler() {
+        JumpRefusal::InHandler
+    } else if state.libraries.is_loading() {
+        JumpRefusal::InLibrary
+    } else {
+        state.jump = Some(target);
+        JumpRefusal::Transfer
+    };
+    Err(Failure::Lua(refusal.to_string()).into())
 }

@@ -28,49 +28,45 @@ pub enum HeadingError {
     ListSection(String),
 }
 
-/// The sections that a heading reference can name from one place: the siblings in document order, then the direct children.
-/// From the H1 body it is every top-level section.
+/// The sections that a heading reference can name from one place, in the order in which messages list them.
 pub(crate) struct VisibleSet {
     prompt: Arc<Prompt>,
-    from: Option<SectionId>,
+    ids: Vec<SectionId>,
 }
 
 impl VisibleSet {
-    pub(super) fn new(prompt: Arc<Prompt>, from: Option<SectionId>) -> Self {
-        Self { prompt, from }
-    }
-
-    fn ids(&self) -> impl Iterator<Item = SectionId> {
-        let tree = self.prompt.tree();
-        let (family, children): (&[_], &[_]) = match self.from {
-            Some(id) => (tree.family(id), tree.children(Some(id))),
-            None => (&tree.top_level, &[]),
+    /// The siblings in document order, then the direct children. From the H1 body it is every top-level section.
+    pub(super) fn of(prompt: Arc<Prompt>, from: Option<SectionId>) -> Self {
+        let tree = prompt.tree();
+        let ids = match from {
+            Some(id) => siblings(tree, id).chain(tree[id].children.iter().copied()).collect(),
+            None => tree.top_level.clone(),
         };
-        family
-            .iter()
-            .chain(children)
-            .copied()
-            .filter(|id| Some(*id) != self.from)
+        Self { prompt, ids }
     }
 
-    /// The visible section that the reference names, `None` where there is none.
+    /// What `require` reaches: the visible set, then the siblings of each ancestor, outward to the top level.
+    pub(super) fn reach(prompt: Arc<Prompt>, from: Option<SectionId>) -> Self {
+        let mut reach = Self::of(prompt, from);
+        let tree = reach.prompt.tree();
+        let ancestors = std::iter::successors(from.and_then(|id| tree[id].parent), |id| tree[*id].parent);
+        let outward: Vec<_> = ancestors.flat_map(|ancestor| siblings(tree, ancestor)).collect();
+        reach.ids.extend(outward);
+        reach
+    }
+
+    /// The section that the reference names, `None` where there is none.
     pub(crate) fn find(&self, heading: &str) -> Result<Option<SectionId>, HeadingError> {
         let reference = HeadingRef::parse(heading)?;
         let tree = self.prompt.tree();
-        Ok(self
-            .ids()
-            .find(|id| reference.matches(tree[*id].level, &tree[*id].name)))
+        Ok(self.ids.iter().copied().find(|id| reference.matches(tree[*id].level, &tree[*id].name)))
     }
 
-    /// The visible section that the reference names.
+    /// The section that the reference names.
     pub(crate) fn resolve(&self, heading: &str) -> Result<SectionId, HeadingError> {
         self.find(heading)?.ok_or_else(|| HeadingError::NotFound {
             heading: heading.trim().to_owned(),
-            available: self
-                .ids()
-                .map(|id| self.prompt.tree()[id].heading())
-                .collect::<Vec<_>>()
-                .join(", "),
+            available: self.ids.iter().map(|id| self.prompt.tree()[*id].heading()).collect::<Vec<_>>().join(", "),
         })
     }
 
@@ -78,12 +74,13 @@ impl VisibleSet {
     pub(crate) fn resolve_worker(&self, heading: &str) -> Result<SectionId, HeadingError> {
         let id = self.resolve(heading)?;
         match &self.prompt.tree()[id] {
-            Section {
-                items: Some(_),
-                name,
-                ..
-            } => Err(HeadingError::ListSection(name.clone())),
+            Section { items: Some(_), name, .. } => Err(HeadingError::ListSection(name.clone())),
             _ => Ok(id),
         }
     }
+}
+
+/// The other sections under the same parent.
+fn siblings(tree: &runvil_syntax::Prompt, id: SectionId) -> impl Iterator<Item = SectionId> {
+    tree.family(id).iter().copied().filter(move |sibling| *sibling != id)
 }

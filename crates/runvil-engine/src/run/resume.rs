@@ -1,6 +1,9 @@
 //! What a chain is resumed with.
 
-use runvil_lua::mlua::{self, IntoLua, IntoLuaMulti, Lua, MultiValue};
+use runvil_lua::{
+    Build, Nulls, from_json,
+    mlua::{self, IntoLuaMulti, Lua, MultiValue},
+};
 use serde_json::Value;
 
 use crate::Failure;
@@ -11,6 +14,8 @@ pub(crate) enum Resume {
     Begin,
     /// The answer that its running block waits for.
     Lua(Reply),
+    /// The end of its wait for tasks, judged as they stand when it runs.
+    Wait,
 }
 
 /// The answer to a request that a block made.
@@ -40,18 +45,17 @@ impl Reply {
     }
 
     /// What the VM of the resumed chain is given.
-    pub(crate) fn into_lua(self, lua: &Lua) -> runvil_lua::Resume {
-        let values = match self {
-            Self::Start => return runvil_lua::Resume::Start,
-            Self::Raise(failure) => return runvil_lua::Resume::Raise(failure.into()),
-            Self::Nothing => Ok(MultiValue::new()),
-            Self::Text(text) => text.into_lua_multi(lua),
-            Self::Json(value) => from_json(lua, &value).and_then(|value| value.into_lua_multi(lua)),
-            Self::Build(build) => build(lua),
-        };
-        match values {
-            Ok(values) => runvil_lua::Resume::Values(values),
-            Err(error) => runvil_lua::Resume::Raise(Failure::lua(error.to_string()).into()),
+    pub(crate) fn into_lua(self) -> runvil_lua::Resume {
+        use runvil_lua::Resume as R;
+        match self {
+            Self::Start => R::Start,
+            Self::Raise(failure) => R::Raise(failure.into()),
+            Self::Nothing => R::Values(MultiValue::new()),
+            Self::Text(text) => R::Build(Build::new(move |lua| text.into_lua_multi(lua))),
+            Self::Json(value) => R::Build(Build::new(move |lua| {
+                from_json(lua, &value, Nulls::Kept)?.into_lua_multi(lua)
+            })),
+            Self::Build(build) => R::Build(Build::new(build)),
         }
     }
 }
@@ -60,31 +64,4 @@ impl From<Failure> for Reply {
     fn from(failure: Failure) -> Self {
         Self::Raise(failure)
     }
-}
-
-/// A JSON value in Lua.
-fn from_json(lua: &Lua, value: &Value) -> mlua::Result<mlua::Value> {
-    Ok(match value {
-        Value::Null => mlua::Value::NULL,
-        Value::Bool(boolean) => mlua::Value::Boolean(*boolean),
-        Value::Number(number) => match number.as_i64() {
-            Some(integer) => mlua::Value::Integer(integer),
-            None => mlua::Value::Number(number.as_f64().unwrap_or(f64::NAN)),
-        },
-        Value::String(text) => text.as_str().into_lua(lua)?,
-        Value::Array(items) => {
-            let table = lua.create_table()?;
-            for (place, item) in items.iter().enumerate() {
-                table.raw_set(place + 1, from_json(lua, item)?)?;
-            }
-            mlua::Value::Table(table)
-        }
-        Value::Object(fields) => {
-            let table = lua.create_table()?;
-            for (name, field) in fields {
-                table.raw_set(name.as_str(), from_json(lua, field)?)?;
-            }
-            mlua::Value::Table(table)
-        }
-    })
 }

@@ -4,12 +4,14 @@
 //! with a destructor across a call that can raise. Everything that owns memory lives in Lua (a table, a
 //! userdata) or is built before the first such call and given away by the last.
 
+mod build;
 mod coroutine;
 mod error_value;
 mod globals;
 mod iterate;
 mod protect;
 mod random;
+mod reader;
 mod setup;
 mod shared;
 mod sort;
@@ -22,11 +24,13 @@ use std::ffi::{CStr, c_int};
 
 use mlua::ffi::{self, lua_State};
 
+pub(crate) use self::build::{build, mark_list};
 pub(crate) use self::coroutine::{Ended, resume, trace};
 pub(crate) use self::error_value::{
     bless_error_value, forget_origins, is_error_value, origin_of, remember_origin,
 };
 pub(crate) use self::globals::{materializer, serve, serve_constant, serve_lazily, settle};
+pub(crate) use self::reader::{Identity, Nature, Reader, Seen, Slot, StackFull, read};
 pub(crate) use self::setup::{Setup, kit, set_up};
 pub(crate) use self::shared::Shared;
 

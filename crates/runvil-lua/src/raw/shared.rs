@@ -9,11 +9,16 @@ use mlua::ffi::{self, lua_State};
 
 use crate::cancel::CancelFlag;
 use crate::failure::Failure;
+use crate::locate::Labels;
 
 /// The state of one VM that lives outside its Lua heap. Each of its Lua threads points to it.
 #[derive(Debug)]
 pub(crate) struct Shared {
     pub(crate) cancel: CancelFlag,
+    /// The memory ceiling.
+    pub(crate) memory_bytes: usize,
+    /// The blocks of the VM, whose lines map to the prompt file.
+    labels: Mutex<Labels>,
     /// The failures behind the error values that were built since the last suspending call.
     failures: Mutex<Vec<Failure>>,
     /// Whether a lazy global may be left to make.
@@ -25,9 +30,11 @@ pub(crate) struct Shared {
 }
 
 impl Shared {
-    pub(crate) fn new(cancel: CancelFlag, seed: &[u8; 32]) -> Arc<Self> {
+    pub(crate) fn new(cancel: CancelFlag, memory_bytes: usize, seed: &[u8; 32]) -> Arc<Self> {
         Arc::new(Self {
             cancel,
+            memory_bytes,
+            labels: Mutex::default(),
             failures: Mutex::default(),
             lazy_globals: AtomicBool::new(false),
             seeds: AtomicU64::new(fold(seed, 3)),
@@ -64,6 +71,10 @@ impl Shared {
     pub(super) unsafe fn attach(self: &Arc<Self>, main: *mut lua_State) {
         // SAFETY: the extra space is one pointer wide and nobody else uses it.
         unsafe { *ffi::lua_getextraspace(main).cast::<*const c_void>() = Arc::as_ptr(self).cast() }
+    }
+
+    pub(crate) fn labels(&self) -> MutexGuard<'_, Labels> {
+        self.labels.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     pub(crate) fn remember(&self, failure: Failure) -> usize {

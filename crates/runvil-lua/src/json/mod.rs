@@ -1,0 +1,19 @@
+//! The `json` library, and conversion between Lua values and JSON trees (book: Encoding and decoding JSON with
+//! `json`).
+
+mod budget;
+mod convert;
+mod decode;
+mod encode;
+mod library;
+mod path;
+mod problem;
+mod sink;
+mod tables;
+mod tape;
+mod walk;
+
+pub use self::convert::{Nulls, ToJsonError, from_json, to_json, type_name};
+pub(crate) use self::library::library;
+pub use self::problem::{NotJson, Problem};
+pub(crate) use self::tape::{Node, Tape};
