@@ -41,6 +41,31 @@ enum State {
     Answered(Answer),
 }
 
+/// A store operation's place in line. Dropping it lets the next one come.
+struct StoreTurn {
+    before: Option<oneshot::Receiver<()>>,
+    _landed: oneshot::Sender<()>,
+}
+
+impl StoreTurn {
+    /// The place behind `last`, which this one then is.
+    fn after(last: &mut Option<oneshot::Receiver<()>>) -> Self {
+        let (landed, wait) = oneshot::channel();
+        Self {
+            before: last.replace(wait),
+            _landed: landed,
+        }
+    }
+
+    /// Ends once the operation before has landed.
+    async fn come(&mut self) {
+        if let Some(before) = self.before.take() {
+            // The one before tells by dropping its end, which is an error here.
+            let _ = before.await;
+        }
+    }
+}
+
 /// A piece of a live model reply.
 pub(super) struct LivePiece {
     id: EffectId,
@@ -81,25 +106,15 @@ impl OpenEffects {
             cancellation.clone(),
             self.writer.clone(),
         );
-        let turn = is_store(&effect).then(|| self.take_store_turn());
+        let mut turn = is_store(&effect).then(|| StoreTurn::after(&mut self.last_store_op));
         let task = self.tasks.spawn(async move {
-            let _landed = match turn {
-                Some((before, landed)) => {
-                    // The one before tells by dropping its end, so an error is the signal.
-                    let _ = match before {
-                        Some(before) => before.await,
-                        None => Ok(()),
-                    };
-                    Some(landed)
-                }
-                None => None,
-            };
+            if let Some(turn) = &mut turn {
+                turn.come().await;
+            }
             let live = move |text: &str| {
+                let text = text.to_owned();
                 // Nobody listens once the driver is gone.
-                let _ = writer.send(LivePiece {
-                    id,
-                    text: text.to_owned(),
-                });
+                let _ = writer.send(LivePiece { id, text });
             };
             (id, performer.perform(kind, live, token).await)
         });
@@ -109,12 +124,6 @@ impl OpenEffects {
             dropped: false,
         };
         self.effects.insert(id, Open { effect, state });
-    }
-
-    /// The end of the operation to wait for, and the end to drop once one's own has landed.
-    fn take_store_turn(&mut self) -> (Option<oneshot::Receiver<()>>, oneshot::Sender<()>) {
-        let (landed, wait) = oneshot::channel();
-        (self.last_store_op.replace(wait), landed)
     }
 
     /// The next thing that performing brings. Cancel safe.
@@ -243,6 +252,15 @@ impl OpenEffects {
             }
         }
         any
+    }
+}
+
+impl Drop for OpenEffects {
+    /// Tells tools that work on threads of their own that nobody drives the run any more.
+    fn drop(&mut self) {
+        for open in self.effects.values() {
+            cut_short(&open.state);
+        }
     }
 }
 
