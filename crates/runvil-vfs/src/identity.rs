@@ -1,6 +1,6 @@
 //! Who makes an access, and which accesses come before it (book: Forks and joins between tasks).
 
-use std::fmt;
+use std::{fmt, sync::Arc};
 
 use serde::{Deserialize, Serialize};
 
@@ -10,13 +10,13 @@ use crate::index_set::IndexSet;
 ///
 /// A fork orders everything that the parent did before it ahead of the child; a join orders everything that the child
 /// and its own children did ahead of the parent's next step. Nothing else orders two identities. An identity is a plain
-/// value that carries all it knows of that order: cloning it freezes this moment, and two frozen moments can be
-/// compared without asking anyone.
+/// value that carries all it knows of that order: cloning it, which is cheap, freezes this moment, and two frozen moments
+/// can be compared without asking anyone.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Identity {
-    name: String,
+    name: Arc<str>,
     /// The forks that lead from the root to this identity, outermost first.
-    lineage: Vec<Fork>,
+    lineage: Arc<[Fork]>,
     /// How many children have been forked so far.
     forks: u32,
     /// Which of them have been joined.
@@ -35,26 +35,26 @@ pub(crate) struct Fork {
 impl Identity {
     /// The identity of a run's main chain.
     #[must_use]
-    pub fn root(name: impl Into<String>) -> Self {
+    pub fn root(name: impl Into<Arc<str>>) -> Self {
         Self {
             name: name.into(),
-            lineage: Vec::new(),
+            lineage: Arc::default(),
             forks: 0,
             joined: IndexSet::default(),
         }
     }
 
     /// Forks off a child, which comes after everything done so far and runs beside what follows.
-    pub fn fork(&mut self, name: impl Into<String>) -> Self {
+    pub fn fork(&mut self, name: impl Into<Arc<str>>) -> Self {
         let child = self.forks;
         self.forks = child
             .checked_add(1)
             .expect("an identity forks fewer than 2^32 children");
-        let mut lineage = self.lineage.clone();
-        lineage.push(Fork {
+        let fork = Fork {
             child,
             joined: self.joined.clone(),
-        });
+        };
+        let lineage = self.lineage.iter().cloned().chain([fork]).collect();
         Self {
             name: name.into(),
             lineage,
@@ -80,6 +80,11 @@ impl Identity {
         );
     }
 
+    /// Whether both are moments of one identity.
+    pub(crate) fn is_same_identity(&self, other: &Self) -> bool {
+        self.lineage.len() == other.lineage.len() && self.common_forks(other) == self.lineage.len()
+    }
+
     fn is_parent_of(&self, other: &Self) -> bool {
         other.lineage.len() == self.lineage.len() + 1
             && self.common_forks(other) == self.lineage.len()
@@ -88,7 +93,7 @@ impl Identity {
     fn common_forks(&self, other: &Self) -> usize {
         self.lineage
             .iter()
-            .zip(&other.lineage)
+            .zip(&*other.lineage)
             .take_while(|(a, b)| a.child == b.child)
             .count()
     }

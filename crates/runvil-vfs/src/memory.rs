@@ -89,12 +89,15 @@ fn file_mut<'a>(root: &'a mut Directory, path: &str) -> Result<&'a mut Vec<u8>, 
 }
 
 fn descend<'a>(directory: &'a mut Directory, name: &str) -> &'a mut Entry {
-    if !directory.contains_key(name) {
-        directory.insert(name.to_owned(), Entry::Directory(Directory::new()));
+    if directory.contains_key(name) {
+        directory
+            .get_mut(name)
+            .expect("the name was just looked up")
+    } else {
+        directory
+            .entry(name.to_owned())
+            .or_insert_with(|| Entry::Directory(Directory::new()))
     }
-    directory
-        .get_mut(name)
-        .expect("the name was just looked up or inserted")
 }
 
 impl Backend for MemoryBackend {
@@ -176,7 +179,7 @@ impl Walk<'_> {
                 Entry::Directory(inner) => Some(inner),
             };
             if self.glob.matches_at(&state) && inner.is_some() == self.glob.directories_only() {
-                self.found.push(format!("{}{name}", self.prefix));
+                self.found.push([&self.prefix, name.as_str()].concat());
             }
             if let Some(inner) = inner
                 && self.glob.goes_deeper(&state)

@@ -181,41 +181,41 @@ impl StoreOp {
     /// # Errors
     /// The first failure in that order.
     pub fn check(&self) -> Result<(), StoreFailure> {
-        self.check_named(self.path())
+        self.check_as(self.path(), self.path()).map(drop)
     }
 
-    /// [`StoreOp::check`] with failures that spell the path as `named`.
-    pub(crate) fn check_named(&self, named: &str) -> Result<(), StoreFailure> {
-        let (broken, subject) = match self {
-            Self::Glob { pattern } => (Glob::parse(pattern).err(), PathSubject::GlobPattern),
-            _ => (check_path(self.path()).err(), PathSubject::Path),
+    /// [`StoreOp::check`] with `path` in place of the operation's own, and failures that spell it as `named`. Returns the
+    /// parsed pattern of a glob.
+    pub(crate) fn check_as(&self, path: &str, named: &str) -> Result<Option<Glob>, StoreFailure> {
+        let (checked, subject) = match self {
+            Self::Glob { .. } => (Glob::parse(path).map(Some), PathSubject::GlobPattern),
+            _ => (check_path(path).map(|()| None), PathSubject::Path),
         };
-        if let Some(rule) = broken {
-            return Err(StoreFailure::InvalidPath {
-                path: named.to_owned(),
-                rule,
-                subject,
-            });
-        }
-        self.check_arguments(named)
-    }
-
-    /// The part of [`StoreOp::check`] that follows the path rules.
-    pub(crate) fn check_arguments(&self, named: &str) -> Result<(), StoreFailure> {
+        let named = || named.to_owned();
+        let glob = checked.map_err(|rule| StoreFailure::InvalidPath {
+            path: named(),
+            rule,
+            subject,
+        })?;
         match self {
             Self::Read { lines, .. } | Self::ReadNumbered { lines, .. } => {
-                lines.check().map_err(|problem| StoreFailure::InvalidRange {
-                    path: named.to_owned(),
-                    problem,
-                })
+                lines
+                    .check()
+                    .map_err(|problem| StoreFailure::InvalidRange {
+                        path: named(),
+                        problem,
+                    })?;
             }
-            Self::StrReplace { old, .. } if old.is_empty() => Err(StoreFailure::Anchor {
-                path: named.to_owned(),
-                anchor: String::new(),
-                count: 0,
-            }),
-            _ => Ok(()),
+            Self::StrReplace { old, .. } if old.is_empty() => {
+                return Err(StoreFailure::Anchor {
+                    path: named(),
+                    anchor: String::new(),
+                    count: 0,
+                });
+            }
+            _ => {}
         }
+        Ok(glob)
     }
 }
 

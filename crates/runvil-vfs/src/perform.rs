@@ -1,6 +1,6 @@
 //! One operation from its checks to its reply: path rules, policy, claims, backend (book: Store policies).
 
-use std::sync::Arc;
+use std::{borrow::Cow, mem, sync::Arc};
 
 use crate::{
     backend::{Backend, BackendFailure},
@@ -10,7 +10,7 @@ use crate::{
     identity::Identity,
     lines,
     mounts::{Mounts, within},
-    op::{StoreOp, StoreReply, replace_once},
+    op::{OpName, StoreOp, StoreReply, replace_once},
     policy::{Policy, Ruling},
 };
 
@@ -55,49 +55,60 @@ impl View<'_> {
         &self,
         policy: Option<&dyn Policy>,
         claimant: Claimant<'_>,
-        op: StoreOp,
+        mut op: StoreOp,
     ) -> Result<StoreReply, StoreFailure> {
-        let named = self.spell(op.path());
-        op.check_named(&named)?;
-        rule(policy, &op, &named)?;
-        let path = self.in_mount(op.path());
+        let path = mem::take(op.path_mut());
+        let named = self.spell(&path);
+        let glob = op.check_as(&path, &named)?;
+        rule(policy, op.name(), &named)?;
+        let place = Place {
+            path: self.in_mount(&path),
+            named: &named,
+            glob,
+        };
+        let key = self.claim_key(&place);
         let clash = |clash: Clash| StoreFailure::Conflict {
-            path: named.clone(),
+            path: named.to_string(),
             claim: op.name().claim(),
             identity: claimant.spell(),
             other_claim: clash.kind,
             other_identity: clash.identity,
         };
-        let key = self.claim_key(&op, &path);
+        let region = key.region(op.name());
+        // A Host's look changes nothing that a run depends on, so only its changes are judged. The table stays locked while
+        // the change is made, so that no run's access falls between the verdict and the change.
+        let mut host_change = None;
         match claimant {
             Claimant::Run { session, who } => {
+                let who = Arc::new(who.clone());
                 self.mounts
                     .claims()
-                    .claim(session, &Arc::new(who.clone()), self.mount, key.region(&op))
+                    .claim(session, &who, self.mount, region)
                     .map_err(clash)?;
-                self.apply(op, &path, &named)
             }
-            // A Host's look changes nothing that a run depends on, so only its changes are judged. The table stays
-            // locked while the change is made, so that no run's access falls between the verdict and the change.
             Claimant::Host if op.name().policy_op().is_change() => {
-                let claims = self.mounts.claims();
-                claims.admit(self.mount, key.region(&op)).map_err(clash)?;
-                self.apply(op, &path, &named)
+                let claims = host_change.insert(self.mounts.claims());
+                claims.admit(self.mount, region).map_err(clash)?;
             }
-            Claimant::Host => self.apply(op, &path, &named),
+            Claimant::Host => {}
         }
+        self.apply(op, &place)
     }
 
     /// A path that is relative to the base, as the caller spells it.
-    pub(crate) fn spell(&self, path: &str) -> String {
-        format!("{}{path}", self.prefix)
+    pub(crate) fn spell<'p>(&self, path: &'p str) -> Cow<'p, str> {
+        if self.prefix.is_empty() {
+            path.into()
+        } else {
+            format!("{}{path}", self.prefix).into()
+        }
     }
 
-    fn in_mount(&self, path: &str) -> String {
+    fn in_mount<'p>(&self, path: &'p str) -> Cow<'p, str> {
         if self.base.is_empty() {
-            path.to_owned()
+            path.into()
         } else {
-            format!("{}/{path}", self.base)
+            format!("{}/{path}", self.base).into()
         }
     }
 
@@ -105,45 +116,43 @@ impl View<'_> {
         self.mounts.mount(self.mount).backend()
     }
 
-    fn claim_key(&self, op: &StoreOp, path: &str) -> ClaimKey {
-        let glob = parsed(op);
+    fn claim_key<'p>(&'p self, place: &'p Place<'_>) -> ClaimKey<'p> {
+        let (path, glob) = (&*place.path, place.glob.as_ref());
         if self.backend().folds_case() {
-            let glob = glob.map(|glob| glob.fold_case());
+            let glob = glob.map(|glob| Cow::Owned(glob.fold_case()));
             ClaimKey {
-                base: self.base.to_lowercase(),
-                path: path.to_lowercase(),
+                base: self.base.to_lowercase().into(),
+                path: path.to_lowercase().into(),
                 glob,
             }
         } else {
             ClaimKey {
-                base: self.base.to_owned(),
-                path: path.to_owned(),
-                glob,
+                base: self.base.into(),
+                path: path.into(),
+                glob: glob.map(Cow::Borrowed),
             }
         }
     }
 
-    /// Hands the operation to the backend. `path` is the path within the mount, `named` as the caller spells it.
-    fn apply(&self, op: StoreOp, path: &str, named: &str) -> Result<StoreReply, StoreFailure> {
+    /// Hands the operation to the backend.
+    fn apply(&self, op: StoreOp, place: &Place<'_>) -> Result<StoreReply, StoreFailure> {
+        let Place { path, named, .. } = place;
         let backend = self.backend();
         let failed = |failure| self.failure(failure, named);
         if op.name().policy_op().is_change() && self.mounts.mount(self.mount).is_read_only() {
             return Err(failed(BackendFailure::ReadOnly));
         }
+        let done = |outcome: Result<(), BackendFailure>| {
+            outcome.map(|()| StoreReply::Done).map_err(failed)
+        };
         let text = || text(backend.read(path).map_err(failed)?, named);
         let ranged = |problem| StoreFailure::InvalidRange {
-            path: named.to_owned(),
+            path: named.to_string(),
             problem,
         };
         match op {
-            StoreOp::Write { contents, .. } => {
-                backend.write(path, contents.into_bytes()).map_err(failed)?;
-                Ok(StoreReply::Done)
-            }
-            StoreOp::Append { contents, .. } => {
-                backend.append(path, contents.as_bytes()).map_err(failed)?;
-                Ok(StoreReply::Done)
-            }
+            StoreOp::Write { contents, .. } => done(backend.write(path, contents.into_bytes())),
+            StoreOp::Append { contents, .. } => done(backend.append(path, contents.as_bytes())),
             StoreOp::Read { lines: bounds, .. } => lines::read(text()?, bounds)
                 .map(StoreReply::Text)
                 .map_err(ranged),
@@ -153,36 +162,38 @@ impl View<'_> {
             StoreOp::StrReplace { old, new, .. } => {
                 let edited = replace_once(&text()?, &old, &new);
                 let refused = |count| StoreFailure::Anchor {
-                    path: named.to_owned(),
-                    anchor: old.clone(),
+                    path: named.to_string(),
+                    anchor: old,
                     count,
                 };
-                backend
-                    .write(path, edited.map_err(refused)?.into_bytes())
-                    .map_err(failed)?;
-                Ok(StoreReply::Done)
+                done(backend.write(path, edited.map_err(refused)?.into_bytes()))
             }
-            StoreOp::Delete { .. } => {
-                backend.delete(path).map_err(failed)?;
-                Ok(StoreReply::Done)
-            }
+            StoreOp::Delete { .. } => done(backend.delete(path)),
             StoreOp::Exists { .. } => backend.exists(path).map(StoreReply::Exists).map_err(failed),
-            StoreOp::Glob { .. } => {
-                let glob = parsed(&op).expect("a glob operation has passed its check");
-                let mut found = backend.list(self.base, &glob).map_err(failed)?;
-                found
-                    .iter_mut()
-                    .for_each(|path| path.insert_str(0, &self.prefix));
-                found.sort();
-                Ok(StoreReply::Paths(found))
-            }
+            StoreOp::Glob { .. } => self.list(place).map(StoreReply::Paths).map_err(failed),
         }
+    }
+
+    fn list(&self, place: &Place<'_>) -> Result<Vec<String>, BackendFailure> {
+        let glob = place
+            .glob
+            .as_ref()
+            .expect("the check of a glob operation has parsed its pattern");
+        let mut found = self.backend().list(self.base, glob)?;
+        if !self.prefix.is_empty() {
+            found
+                .iter_mut()
+                .for_each(|path| path.insert_str(0, &self.prefix));
+        }
+        found.sort();
+        Ok(found)
     }
 
     /// A backend's failure in the caller's spelling.
     pub(crate) fn failure(&self, failure: BackendFailure, named: &str) -> StoreFailure {
         let path = named.to_owned();
-        let spelled = |in_mount: &str| within(self.base, in_mount).map(|path| self.spell(path));
+        let spelled =
+            |in_mount: &str| within(self.base, in_mount).map(|path| self.spell(path).into_owned());
         match failure {
             BackendFailure::NotFound => StoreFailure::NotFound { path },
             BackendFailure::AlreadyExists => StoreFailure::AlreadyExists { path },
@@ -213,15 +224,24 @@ impl View<'_> {
     }
 }
 
-/// The spelling that the claims know a region by: in lower case where case names no difference.
-struct ClaimKey {
-    base: String,
-    path: String,
+/// An operation's path, found in the mount.
+struct Place<'a> {
+    path: Cow<'a, str>,
+    /// The path as the caller spells it.
+    named: &'a str,
+    /// The pattern of a glob, relative to the base.
     glob: Option<Glob>,
 }
 
-impl ClaimKey {
-    fn region(&self, op: &StoreOp) -> Region<'_> {
+/// The spelling that the claims know a region by: in lower case where case names no difference.
+struct ClaimKey<'a> {
+    base: Cow<'a, str>,
+    path: Cow<'a, str>,
+    glob: Option<Cow<'a, Glob>>,
+}
+
+impl ClaimKey<'_> {
+    fn region(&self, op: OpName) -> Region<'_> {
         match &self.glob {
             Some(glob) => Region::Glob {
                 base: &self.base,
@@ -229,23 +249,16 @@ impl ClaimKey {
             },
             None => Region::Path {
                 path: &self.path,
-                kind: op.name().claim(),
+                kind: op.claim(),
             },
         }
     }
 }
 
-fn parsed(op: &StoreOp) -> Option<Glob> {
-    match op {
-        StoreOp::Glob { pattern } => Glob::parse(pattern).ok(),
-        _ => None,
-    }
-}
-
 /// Asks the policy.
-fn rule(policy: Option<&dyn Policy>, op: &StoreOp, named: &str) -> Result<(), StoreFailure> {
+fn rule(policy: Option<&dyn Policy>, op: OpName, named: &str) -> Result<(), StoreFailure> {
     let path = || named.to_owned();
-    match policy.map(|policy| policy.rule(op.name().policy_op(), named)) {
+    match policy.map(|policy| policy.rule(op.policy_op(), named)) {
         None | Some(Ruling::Allow) => Ok(()),
         Some(Ruling::Deny(why)) => Err(StoreFailure::PermissionDenied { path: path(), why }),
         Some(Ruling::Ask(why)) => Err(StoreFailure::ApprovalRequired { path: path(), why }),

@@ -89,7 +89,7 @@ impl Session {
     ) -> Result<StoreReply, StoreFailure> {
         if self.live.ended.load(Ordering::Acquire) {
             return Err(StoreFailure::ScopeEnded {
-                path: view.spell(op.path()),
+                path: view.spell(op.path()).into_owned(),
             });
         }
         let policy = self.live.store.policy();

@@ -1,5 +1,11 @@
 //! What a Host decides about a run's store, and what it may do beside the run.
 
+#![allow(
+    clippy::unwrap_used,
+    clippy::panic,
+    reason = "a helper of tests fails as a test does"
+)]
+
 use std::sync::Arc;
 
 use runvil_vfs::{

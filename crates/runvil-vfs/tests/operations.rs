@@ -1,5 +1,11 @@
 //! The eight operations on the default store: what they return, change and refuse, and in which order they check.
 
+#![allow(
+    clippy::unwrap_used,
+    clippy::panic,
+    reason = "a helper of tests fails as a test does"
+)]
+
 use runvil_vfs::{Identity, LineBounds, Mode, Session, Store, StoreFailure, StoreOp, StoreReply};
 
 struct Run {

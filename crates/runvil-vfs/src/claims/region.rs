@@ -96,7 +96,9 @@ impl PathClaims {
     }
 
     fn find<'n>(&self, mut names: impl Iterator<Item = &'n str>) -> Option<&Self> {
-        names.try_fold(self, |node, name| node.inner.get(name).map(|inner| &**inner))
+        names.try_fold(self, |node, name| {
+            node.inner.get(name).map(|inner| &**inner)
+        })
     }
 
     fn find_or_insert<'n>(&mut self, names: impl Iterator<Item = &'n str>) -> &mut Self {
@@ -104,12 +106,13 @@ impl PathClaims {
     }
 
     fn child(&mut self, name: &str) -> &mut Self {
-        if !self.inner.contains_key(name) {
-            self.inner.insert(name.into(), Box::default());
+        if self.inner.contains_key(name) {
+            self.inner
+                .get_mut(name)
+                .expect("the name was just looked up")
+        } else {
+            self.inner.entry(name.into()).or_default()
         }
-        self.inner
-            .get_mut(name)
-            .expect("the name was just looked up or inserted")
     }
 
     fn read_conflict(&self, path: &str, searcher: Searcher<'_>) -> Option<Met<'_>> {
@@ -184,8 +187,8 @@ impl PathClaims {
             .find_map(|(name, node)| node.seen_by(glob, &glob.step(state, name), searcher))
     }
 
-    /// A write that met no conflict comes after every read and write of its path, and whatever conflicts with one of
-    /// those conflicts with it too unless it comes after both. So the new claim takes their place.
+    /// Whatever conflicts with a read or a write of the path that comes before this write conflicts with this write too,
+    /// unless it comes after both. So the new claim takes the place of those.
     fn record_write(&mut self, path: &str, who: &Arc<Identity>) {
         let mut node = self;
         let mut rest = path;
@@ -195,19 +198,21 @@ impl PathClaims {
             rest = deeper;
         }
         let node = node.child(rest);
-        node.reads = ClaimTree::default();
-        node.writes = ClaimTree::default();
+        if node.reads.all_precede(who) {
+            node.reads = ClaimTree::Empty;
+        }
+        if node.writes.all_precede(who) {
+            node.writes = ClaimTree::Empty;
+        }
         node.writes.record(who);
     }
 
     fn record_pattern(&mut self, glob: &Glob, who: &Arc<Identity>) {
         match self.patterns.iter_mut().find(|(known, _)| known == glob) {
             Some((_, claims)) => claims.record(who),
-            None => {
-                let mut claims = ClaimTree::default();
-                claims.record(who);
-                self.patterns.push((glob.clone(), claims));
-            }
+            None => self
+                .patterns
+                .push((glob.clone(), ClaimTree::One(who.clone()))),
         }
     }
 }

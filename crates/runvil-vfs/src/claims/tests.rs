@@ -132,6 +132,15 @@ impl Plan {
     }
 }
 
+/// An access that was let through.
+struct Accepted {
+    number: u32,
+    who: Identity,
+    /// The accesses that come before it.
+    before: u128,
+    what: Access,
+}
+
 /// One interleaving of a plan, judged by the table and beside it by the definition.
 struct Interleaving<'a> {
     plan: &'a Plan,
@@ -139,10 +148,14 @@ struct Interleaving<'a> {
     identities: Vec<Option<Identity>>,
     /// For each chain, the accesses that come before its next step, by number.
     before: Vec<u128>,
-    accepted: Vec<(u32, Access)>,
+    accepted: Vec<Accepted>,
+    /// How many accesses there are so far.
+    numbered: u32,
     refused: u32,
     /// Whether a join cuts its child off where it stands instead of waiting for it.
     cancels: bool,
+    /// Accesses of chains that were cut off, which arrive late: number, who, what comes before, and what is touched.
+    late: Vec<(u32, Identity, u128, Access)>,
     claims: Claims,
     session: SessionId,
 }
@@ -159,8 +172,10 @@ impl<'a> Interleaving<'a> {
             identities,
             before: vec![0; plan.chains.len()],
             accepted: Vec::new(),
+            numbered: 0,
             refused: 0,
             cancels,
+            late: Vec::new(),
             claims,
             session,
         }
@@ -185,7 +200,6 @@ impl<'a> Interleaving<'a> {
 
     fn run(mut self, schedule: &[u8]) -> u32 {
         let mut schedule = schedule.iter().copied().cycle();
-        let mut access = 0;
         loop {
             let ready: Vec<usize> = (0..self.plan.chains.len())
                 .filter(|&chain| self.can_step(chain))
@@ -193,14 +207,17 @@ impl<'a> Interleaving<'a> {
             if ready.is_empty() {
                 return self.refused;
             }
-            let chain = ready[usize::from(schedule.next().unwrap_or(0)) % ready.len()];
+            let choice = schedule.next().unwrap_or(0);
+            if choice % 3 == 0 && !self.late.is_empty() {
+                let (number, who, before, what) =
+                    self.late.remove(usize::from(choice) % self.late.len());
+                self.judge_late(number, who, before, what);
+            }
+            let chain = ready[usize::from(choice) % ready.len()];
             let step = &self.plan.chains[chain][self.done[chain]];
             self.done[chain] += 1;
             match step {
-                Step::Access(what) => {
-                    self.judge(chain, access, what);
-                    access += 1;
-                }
+                Step::Access(what) => self.judge(chain, what),
                 Step::Fork(child) => {
                     let parent = self.identities[chain].as_mut().unwrap();
                     self.identities[*child] = Some(parent.fork(child.to_string()));
@@ -211,26 +228,60 @@ impl<'a> Interleaving<'a> {
         }
     }
 
-    fn judge(&mut self, chain: usize, number: u32, what: &Access) {
+    fn number(&mut self) -> u32 {
+        self.numbered += 1;
+        self.numbered
+    }
+
+    fn judge(&mut self, chain: usize, what: &Access) {
+        let number = self.number();
         let before = self.before[chain];
-        let expected = self
-            .accepted
-            .iter()
-            .all(|(earlier, other)| before & (1 << earlier) != 0 || !overlap(what, other));
-        let who = self.identities[chain].as_ref().unwrap();
-        let verdict = claim(&mut self.claims, self.session, who, what);
-        assert_eq!(
-            verdict.is_ok(),
-            expected,
-            "{what:?} by {who} met {verdict:?} after {:?}",
-            self.accepted
-        );
-        if expected {
-            self.accepted.push((number, what.clone()));
+        let who = self.identities[chain].clone().unwrap();
+        let clear = self.accepted.iter().all(|earlier| {
+            let ordered = before & (1 << earlier.number) != 0;
+            assert_eq!(
+                earlier.who.precedes(&who),
+                ordered,
+                "{} before {who}",
+                earlier.who
+            );
+            ordered || !overlap(what, &earlier.what)
+        });
+        let verdict = claim(&mut self.claims, self.session, &who, what);
+        assert_eq!(verdict.is_ok(), clear, "{what:?} by {who} met {verdict:?}");
+        if clear {
+            self.accepted.push(Accepted {
+                number,
+                who,
+                before,
+                what: what.clone(),
+            });
         } else {
             self.refused += 1;
         }
         self.before[chain] |= 1 << number;
+    }
+
+    /// An access that arrives after its join meets nothing that the join ordered after it. It may pass by a claim that a
+    /// later one has replaced, since how far a cancelled chain got is open anyway.
+    fn judge_late(&mut self, number: u32, who: Identity, before: u128, what: Access) {
+        let clear = self.accepted.iter().all(|other| {
+            let ordered = before & (1 << other.number) != 0 || other.before & (1 << number) != 0;
+            ordered || !overlap(&what, &other.what)
+        });
+        let verdict = claim(&mut self.claims, self.session, &who, &what);
+        assert!(
+            verdict.is_ok() || !clear,
+            "{what:?} by {who} met {verdict:?}"
+        );
+        if verdict.is_ok() {
+            self.accepted.push(Accepted {
+                number,
+                who,
+                before,
+                what,
+            });
+        }
     }
 
     fn join(&mut self, chain: usize, child: usize) {
@@ -239,8 +290,15 @@ impl<'a> Interleaving<'a> {
         self.before[chain] |= self.end(child);
     }
 
-    /// Ends a chain with all that it forked, and tells which accesses that orders.
+    /// Ends a chain with all that it forked, and tells which accesses that orders. One that was under way arrives late.
     fn end(&mut self, chain: usize) -> u128 {
+        let next = self.plan.chains[chain].get(self.done[chain]);
+        if let (Some(Step::Access(what)), Some(who)) = (next, self.identities[chain].clone()) {
+            let number = self.number();
+            self.late
+                .push((number, who, self.before[chain], what.clone()));
+            self.before[chain] |= 1 << number;
+        }
         self.done[chain] = self.plan.chains[chain].len();
         let children: Vec<usize> = self.plan.children(chain).collect();
         children
