@@ -1,13 +1,45 @@
 //! Conversations: the message list, its rules, the composition of a request, and the rounds (book: Conversations).
 
+mod anchor;
+mod answer;
+mod check;
+mod compose;
+mod estimate;
+mod list;
+mod record;
+mod round;
+mod rules;
+mod running;
+
+use std::fmt;
+
 use runvil_lua::mlua::UserData;
-use serde_json::{Map, Value};
 
-use crate::{ChainId, CompletionError, ModelReply, request::Asked, run::Run};
+use anchor::{Measured, Snapshot};
+pub(crate) use check::RecordFault;
+pub(crate) use list::{Conversation, ReplaceFault};
+pub(crate) use record::{Field, Record, RoundCall};
+pub(crate) use round::{PendingRound, RoundRequest};
 
-/// A section's conversation.
-#[derive(Default)]
-pub(crate) struct Conversation {}
+/// What is wrong with one record of a list, by its 1-based position.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("messages[{position}] {fault}")]
+pub(crate) struct At<F: fmt::Display> {
+    pub(crate) position: usize,
+    pub(crate) fault: F,
+}
+
+impl<F: fmt::Display> At<F> {
+    pub(crate) fn new(position: usize, fault: F) -> Self {
+        Self { position, fault }
+    }
+}
+
+impl<F: fmt::Display> From<At<F>> for crate::Failure {
+    fn from(error: At<F>) -> Self {
+        Self::lua(error.to_string())
+    }
+}
 
 /// The tool calls of one loop round, as the Lua that runs them hands them on.
 pub(crate) struct RoundCalls {
@@ -17,37 +49,5 @@ pub(crate) struct RoundCalls {
     pub(crate) calls: Vec<RoundCall>,
 }
 
-/// One tool call of a loop round.
-#[derive(Debug, Clone, PartialEq)]
-pub(crate) struct RoundCall {
-    /// The call id that the model assigned, unique within the round.
-    pub(crate) id: String,
-    /// The name that the model called.
-    pub(crate) name: String,
-    /// The decoded arguments.
-    pub(crate) arguments: Map<String, Value>,
-}
-
 /// Natives of the tools module borrow it from Lua.
 impl UserData for RoundCalls {}
-
-/// A model round that a block asks for.
-pub(crate) enum RoundRequest {}
-
-/// A model round that is out.
-pub(crate) struct PendingRound {}
-
-impl Run {
-    pub(crate) fn start_round(&mut self, _id: &ChainId, request: RoundRequest) -> Asked {
-        match request {}
-    }
-
-    /// A round was answered, or dropped where there is no reply.
-    pub(crate) fn round_answered(
-        &mut self,
-        _id: &ChainId,
-        _round: PendingRound,
-        _reply: Option<Result<ModelReply, CompletionError>>,
-    ) {
-    }
-}

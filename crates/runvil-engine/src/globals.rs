@@ -2,9 +2,13 @@
 
 mod arguments;
 mod check;
+mod compactors;
 mod control;
+mod data;
 mod facts;
 mod libraries;
+mod messages;
+mod models;
 mod prompt_reads;
 mod prose;
 mod store;
@@ -20,6 +24,7 @@ use runvil_lua::{
 };
 
 pub(crate) use arguments::{Arguments, Seeds, current as current_arguments};
+pub(crate) use check::{string, type_name, whole_number};
 pub(crate) use libraries::{Libraries, end_all as end_library_loads};
 pub(crate) use prose::PendingProse;
 use suspending::Suspending;
@@ -66,6 +71,8 @@ pub(crate) fn install(vm: &Vm, context: &Arc<SectionContext>, var: &serde_json::
     vm.lazy_globals(&["store"], move |lua| store::table(lua, &wrap)?.into_lua_multi(lua))?;
     let natives = tasks::natives(lua, context)?;
     vm.lazy_helper(&["tasks"], &tasks::TASKS, natives.into_lua_multi(lua)?)?;
+    messages::install(vm, context)?;
+    models::install(vm, context)?;
     libraries::install(vm, context)
 }
 

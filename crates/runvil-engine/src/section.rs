@@ -89,6 +89,12 @@ impl SectionContext {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
+    /// The model that a round of the section runs on when it names none (book: Which model a round uses).
+    pub(crate) fn section_model(&self) -> Option<Selection> {
+        let selected = self.state().selection.clone();
+        selected.or_else(|| self.run.roles.default())
+    }
+
     /// Reports an event under this section.
     pub(crate) fn report(&self, kind: EventKind) {
         self.run.report(&self.task, &self.name, kind);

@@ -4,7 +4,13 @@ use runvil_lua::mlua::Value;
 
 use crate::Failure;
 
-pub(crate) use runvil_lua::type_name;
+/// The type name that argument errors use: a Lua integer is `integer`, every other value goes by Lua's `type`.
+pub(crate) fn type_name(value: &Value) -> &'static str {
+    match value {
+        Value::LightUserData(_) => "userdata",
+        other => runvil_lua::type_name(other),
+    }
+}
 
 /// What Lua's `type` says of a value.
 pub(crate) fn lua_type(value: &Value) -> &'static str {
@@ -49,3 +55,21 @@ pub(crate) fn optional_string(
         given => string(name, given).map(Some),
     }
 }
+
+/// A whole number: an integer, or a float without a fraction that fits one.
+pub(crate) fn whole_number(value: &Value) -> Option<i64> {
+    match value {
+        Value::Integer(integer) => Some(*integer),
+        #[expect(
+            clippy::cast_possible_truncation,
+            reason = "the float is whole and in range"
+        )]
+        Value::Number(float) if float.fract() == 0.0 && (-TWO_TO_63..TWO_TO_63).contains(float) => {
+            Some(*float as i64)
+        }
+        _ => None,
+    }
+}
+
+/// One past the largest integer, as a float.
+const TWO_TO_63: f64 = 9_223_372_036_854_775_808.0;
