@@ -99,6 +99,10 @@ impl<'a> Driver<'a> {
 
     async fn drive(mut self) -> RunReport {
         let outcome = loop {
+            // Seen before a step is ordered, so that a run which is cancelled early runs nothing.
+            if self.deadline.is_none() && self.control.is_cancelled() {
+                self.cancel();
+            }
             self.order_step();
             let happening = self.next().await;
             if let Some(outcome) = self.handle(happening) {

@@ -252,17 +252,34 @@ async fn a_tools_file_access_ends_with_its_call() {
 
 #[tokio::test]
 async fn a_conflict_of_a_tools_file_access_fails_the_call() {
-    let write = pack("runvil/kit").tool("kit/write", |_, context| async move {
-        context.files().write("a", "tool").await?;
-        Ok(ToolOutput::trusted("wrote"))
+    let landed = Arc::new(tokio::sync::Notify::new());
+    let wait = Arc::clone(&landed);
+    let write = pack("runvil/kit").tool("kit/write", move |_, context| {
+        let wait = Arc::clone(&wait);
+        async move {
+            wait.notified().await;
+            context.files().write("a", "tool").await?;
+            Ok(ToolOutput::trusted("wrote"))
+        }
     });
     let host = builder().plugin(&write).build().expect("a Host");
-    let lua = "local t = tasks.spawn('### Arm')\nstore.write('a', 'owner')\nlocal r = tasks.join({ t })\nreturn r[1].text";
+    let lua = "local t = tasks.spawn('### Arm')\n\
+               store.write('a', 'owner')\n\
+               local r = tasks.join({ t })\n\
+               return r[1].result";
     let arm = "### Arm\n```lua\nlocal ok, e = pcall(tools.call, 'kit/write')\nreturn e.kind .. '|' .. tostring(e)\n```\n";
-    let report = run(&host, launch(format!("{}{arm}", script("", lua)))).await;
-    let text = format!("{:?}", report.outcome);
+    let mut heard = Heard::reacting(|line| {
+        if line == "event vfs_write_succeeded" {
+            landed.notify_one();
+        }
+    });
+    let source = format!("{}{arm}", script("", lua));
+    let report = host.run(launch(source), &mut heard).await;
+    let text = result(&report);
+    let conflict = "tool|tool call failure: store determinism violation: write on a by ExecId(";
+    assert!(text.starts_with(conflict), "{text}");
     assert!(
-        text.contains("store determinism violation: write on a by"),
+        text.ends_with(" conflicts with a write claim by ExecId(0)"),
         "{text}"
     );
 }
@@ -426,7 +443,10 @@ async fn a_timer_fires_while_the_task_goes_on() {
         .plugin(&pack("runvil/kit").tool("kit/hang", |_, _| pending()))
         .build()
         .expect("a Host");
-    let lua = "local t = tasks.spawn('### Arm')\nlocal r = tasks.join({ t }, { timeout = 5 })\ntasks.cancel(t)\nreturn tostring(r[1] == nil or r[1].status)";
+    let lua = "local t = tasks.spawn('### Arm')\n\
+               local first = tasks.join_any({ t }, { timeout = 0.005 })\n\
+               tasks.cancel(t)\n\
+               return tostring(first)";
     let source = format!(
         "{}{}",
         script("", lua),
@@ -434,11 +454,7 @@ async fn a_timer_fires_while_the_task_goes_on() {
     );
     let mut heard = Heard::new();
     let report = host.run(launch(source), &mut heard).await;
-    assert!(
-        matches!(report.outcome, RunOutcome::Completed { .. }),
-        "{:?}",
-        report.outcome
-    );
+    assert_eq!(result(&report), "nil");
     assert!(heard.lines.iter().any(|line| line.ends_with("timer 5")));
 }
 
