@@ -11,6 +11,7 @@ mod lines;
 mod op;
 mod path;
 mod policy;
+mod reason;
 
 mod claims;
 mod identity;
@@ -24,7 +25,7 @@ mod session;
 mod store;
 
 pub use backend::{Backend, BackendFailure};
-pub use failure::{ClaimKind, FieldValue, PathSubject, StoreFailure, StoreReason, UnknownReason};
+pub use failure::{ClaimKind, FieldValue, PathSubject, StoreFailure};
 pub use glob::{Glob, GlobState};
 pub use identity::Identity;
 pub use lines::{LineBounds, RangeProblem};
@@ -33,5 +34,6 @@ pub use mounts::{Mount, MountError, Mounts};
 pub use op::{OpName, StoreOp, StoreReply};
 pub use path::{MAX_PATH_BYTES, PathRule, check_path};
 pub use policy::{Mode, Policy, PolicyOp, Ruling};
+pub use reason::{StoreReason, UnknownReason};
 pub use session::{FileAccess, Session};
 pub use store::Store;

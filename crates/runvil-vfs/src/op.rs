@@ -238,7 +238,7 @@ pub(crate) fn replace_once(text: &str, old: &str, new: &str) -> Result<String, u
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::failure::StoreReason;
+    use crate::reason::StoreReason;
 
     fn reason(op: &StoreOp) -> Option<StoreReason> {
         op.check().err().map(|failure| failure.reason())

@@ -428,3 +428,16 @@ fn an_access_that_arrives_after_its_join_meets_nothing_that_came_after_it() {
     assert_eq!(claim(&mut claims, session, &cancelled, &Read("a")), Ok(()));
     assert_eq!(claim(&mut claims, session, &cancelled, &Write("b")), Ok(()));
 }
+
+#[test]
+fn a_late_write_hides_no_claim_that_came_after_it() {
+    let mut claims = Claims::default();
+    let session = claims.begin();
+    let mut root = Identity::root("0");
+    let cancelled = root.fork("0.0");
+    root.join(&cancelled);
+    let beside = root.fork("0.1");
+    claim(&mut claims, session, &root, &Write("a")).unwrap();
+    claim(&mut claims, session, &cancelled, &Write("a")).unwrap();
+    assert!(claim(&mut claims, session, &beside, &Read("a")).is_err());
+}
