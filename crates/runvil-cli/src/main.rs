@@ -1,3 +1,36 @@
-//! The runvil command line.
+//! The `runvil` command line: runs prompts, checks them, and tests them.
 
-fn main() {}
+mod args;
+mod commands;
+mod config;
+mod diagnostic;
+mod exit;
+mod files;
+mod live;
+mod logging;
+mod models;
+mod operator;
+mod out;
+mod signals;
+mod store;
+
+use clap::Parser as _;
+
+use args::{Cli, Command};
+use exit::{Exit, Fault};
+
+fn main() -> std::process::ExitCode {
+    let Cli { command } = Cli::parse();
+    logging::start();
+    let exit = match command {
+        Command::Run(args) => commands::run::run(args),
+        Command::Check(args) => commands::check::check(&args),
+        Command::Contract(args) => commands::contract::contract(&args),
+        Command::Test(args) => commands::test::test(&args),
+    };
+    let exit = exit.unwrap_or_else(|fault| {
+        fault.print();
+        fault.exit()
+    });
+    exit.leave()
+}

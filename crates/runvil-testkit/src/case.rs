@@ -13,8 +13,8 @@ use base64::{Engine as _, engine::general_purpose::STANDARD as BASE64};
 use serde::Deserialize;
 
 pub use expect::{
-    ErrorWant, EventWant, Expect, LocationWant, OutcomeWant, ParseProblemWant, ParseWant, RequestWant,
-    ToolCallWant,
+    ErrorWant, EventWant, Expect, LocationWant, OutcomeWant, ParseProblemWant, ParseWant,
+    RequestWant, ToolCallWant,
 };
 pub use host::{
     Action, ActionKind, ActionMoment, AnswerOrder, HostSpec, HttpAnswer, ModelSpec, OperatorAnswer,

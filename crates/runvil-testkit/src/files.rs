@@ -30,9 +30,13 @@ fn collect(path: &Path, named: bool, files: &mut Vec<PathBuf>) -> io::Result<()>
             .map(|entry| Ok(entry?.path()))
             .collect::<io::Result<Vec<_>>>()?;
         entries.sort();
-        return entries.iter().try_for_each(|entry| collect(entry, false, files));
+        return entries
+            .iter()
+            .try_for_each(|entry| collect(entry, false, files));
     }
-    let is_case_file = path.extension().is_some_and(|extension| extension == "yaml" || extension == "yml");
+    let is_case_file = path
+        .extension()
+        .is_some_and(|extension| extension == "yaml" || extension == "yml");
     if named || is_case_file {
         files.push(path.to_owned());
     }
@@ -40,5 +44,10 @@ fn collect(path: &Path, named: bool, files: &mut Vec<PathBuf>) -> io::Result<()>
 }
 
 fn refused(path: &Path, message: &str) -> LoadError {
-    LoadError { file: path.to_owned(), line: None, case: None, message: message.to_owned() }
+    LoadError {
+        file: path.to_owned(),
+        line: None,
+        case: None,
+        message: message.to_owned(),
+    }
 }

@@ -22,7 +22,10 @@ fn every_case_file_of_the_project_is_read() {
     let suite = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../conformance");
     let mut cases = 0;
     for path in runvil_testkit::case_files(&[suite]).expect("the suite is listed") {
-        cases += CaseFile::read(&path).expect("a readable case file").cases.len();
+        cases += CaseFile::read(&path)
+            .expect("a readable case file")
+            .cases
+            .len();
     }
     assert!(cases > 3000, "{cases} cases");
 }
@@ -30,8 +33,16 @@ fn every_case_file_of_the_project_is_read() {
 #[test]
 fn an_unknown_key_is_named_with_file_case_and_line() {
     let error = refused("  prompt: x\n  expect: {}\n  hosts: {}\n");
-    assert_eq!((error.line, error.case.as_deref()), (Some(11), Some("chapter/second")));
-    assert!(error.to_string().starts_with("cases.yaml:11: case chapter/second: "), "{error}");
+    assert_eq!(
+        (error.line, error.case.as_deref()),
+        (Some(11), Some("chapter/second"))
+    );
+    assert!(
+        error
+            .to_string()
+            .starts_with("cases.yaml:11: case chapter/second: "),
+        "{error}"
+    );
     assert!(error.message.contains("`hosts`"), "{error}");
 }
 
@@ -41,7 +52,10 @@ fn an_unknown_key_deep_inside_a_case_is_named_too() {
         "  prompt: x\n  host:\n    packs:\n      acme/kit:\n        tools:\n          one:\n            \
          return: x\n  expect: {}\n",
     );
-    assert_eq!((error.line, error.case.as_deref()), (Some(15), Some("chapter/second")));
+    assert_eq!(
+        (error.line, error.case.as_deref()),
+        (Some(15), Some("chapter/second"))
+    );
     assert!(error.message.contains("`return`"), "{error}");
 }
 
@@ -54,9 +68,15 @@ fn a_key_that_a_yaml_1_1_writer_turned_into_true_is_read() {
 
 #[test]
 fn a_case_needs_exactly_one_prompt() {
-    for tail in ["  expect: {}\n", "  prompt: x\n  prompt_base64: eA==\n  expect: {}\n"] {
+    for tail in [
+        "  expect: {}\n",
+        "  prompt: x\n  prompt_base64: eA==\n  expect: {}\n",
+    ] {
         let error = refused(tail);
-        assert_eq!((error.line, error.case.as_deref()), (Some(6), Some("chapter/second")));
+        assert_eq!(
+            (error.line, error.case.as_deref()),
+            (Some(6), Some("chapter/second"))
+        );
         assert!(error.message.contains("prompt_base64"), "{error}");
     }
 }
@@ -64,19 +84,31 @@ fn a_case_needs_exactly_one_prompt() {
 #[test]
 fn an_expectation_that_could_never_fail_is_refused() {
     let error = refused("  prompt: x\n  expect: { events_exclude: [run_begun] }\n");
-    assert!(error.message.contains("`run_begun` is no event kind"), "{error}");
+    assert!(
+        error.message.contains("`run_begun` is no event kind"),
+        "{error}"
+    );
 }
 
 #[test]
 fn values_that_cannot_be_meant_are_refused() {
     for (host, says) in [
         ("{ seed: xyz }", "64 hex digits"),
-        ("{ limits: { concurrency: 0 } }", "`concurrency` must be at least 1"),
+        (
+            "{ limits: { concurrency: 0 } }",
+            "`concurrency` must be at least 1",
+        ),
         ("{ model: { id: nameless } }", "`model.id`"),
         ("{ packs: { kit: { tools: {} } } }", "`kit` under `packs`"),
-        ("{ replies: [ { status: 500, text: x } ] }", "exclude each other"),
+        (
+            "{ replies: [ { status: 500, text: x } ] }",
+            "exclude each other",
+        ),
         ("{ replies: [ {} ] }", "a reply has none of"),
-        ("{ http: { 'https://a.example/': { body: a, body_base64: YQ== } } }", "not both"),
+        (
+            "{ http: { 'https://a.example/': { body: a, body_base64: YQ== } } }",
+            "not both",
+        ),
     ] {
         let error = refused(&format!("  prompt: x\n  host: {host}\n  expect: {{}}\n"));
         assert!(error.message.contains(says), "{error}");

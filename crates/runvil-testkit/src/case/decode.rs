@@ -86,5 +86,7 @@ pub(super) fn only_true<'de, D: Deserializer<'de>>(deserializer: D) -> Result<bo
     if flag {
         return Ok(true);
     }
-    Err(de::Error::custom("the value must be true; leave the key out instead"))
+    Err(de::Error::custom(
+        "the value must be true; leave the key out instead",
+    ))
 }

@@ -89,6 +89,12 @@ impl Expect {
         self.outcome.or(implied)
     }
 
+    /// Whether the parse itself is looked at, beside the run.
+    #[must_use]
+    pub fn looks_at_the_parse(&self) -> bool {
+        self.parse.is_some() || !self.frontmatter.is_empty()
+    }
+
     /// Checks what serde cannot: that the expectation can be met at all.
     ///
     /// # Errors
@@ -97,7 +103,10 @@ impl Expect {
         self.result_regex()?;
         let kinds = self.events_exclude.iter().chain(self.event_counts.keys());
         let wants = self.events.iter().flatten().chain(&self.events_include);
-        for kind in kinds.map(String::as_str).chain(wants.filter_map(EventWant::kind)) {
+        for kind in kinds
+            .map(String::as_str)
+            .chain(wants.filter_map(EventWant::kind))
+        {
             event_kinds::check(kind)?;
         }
         Ok(())
@@ -286,12 +295,12 @@ impl<'de> Deserialize<'de> for EventWant {
         match Value::deserialize(deserializer)? {
             Value::Object(fields) => Ok(Self::Fields(fields)),
             Value::Array(pair) => match <[Value; 2]>::try_from(pair) {
-                Ok([Value::String(kind), Value::String(section)]) => {
-                    Ok(Self::Named(kind, section))
-                }
+                Ok([Value::String(kind), Value::String(section)]) => Ok(Self::Named(kind, section)),
                 _ => Err(D::Error::custom("an event list is `[kind, section]`")),
             },
-            _ => Err(D::Error::custom("an event is `[kind, section]` or a map of event fields")),
+            _ => Err(D::Error::custom(
+                "an event is `[kind, section]` or a map of event fields",
+            )),
         }
     }
 }

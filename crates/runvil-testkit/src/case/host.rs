@@ -192,7 +192,8 @@ impl ModelSpec {
             return Err("`model.context` must be at least 1".to_owned());
         }
         Ok(ModelInfo {
-            id: ModelId::try_from(self.id.clone()).map_err(|error| format!("`model.id`: {error}"))?,
+            id: ModelId::try_from(self.id.clone())
+                .map_err(|error| format!("`model.id`: {error}"))?,
             context: self.context,
             thinking: self.thinking,
             description: self.description.clone(),
@@ -268,7 +269,10 @@ impl TryFrom<RawRule> for PolicyRule {
 
     fn try_from(raw: RawRule) -> Result<Self, String> {
         let forms = [raw.deny.map(Verdict::Deny), raw.ask.map(Verdict::Ask)];
-        Ok(Self { path: raw.path, verdict: exactly_one("`deny`, `ask`", forms)? })
+        Ok(Self {
+            path: raw.path,
+            verdict: exactly_one("`deny`, `ask`", forms)?,
+        })
     }
 }
 
@@ -329,7 +333,10 @@ impl TryFrom<RawSearch> for SearchAnswer {
     type Error = String;
 
     fn try_from(raw: RawSearch) -> Result<Self, String> {
-        exactly_one("`results`, `fails`", [raw.results.map(Self::Results), raw.fails.map(Self::Fails)])
+        exactly_one(
+            "`results`, `fails`",
+            [raw.results.map(Self::Results), raw.fails.map(Self::Fails)],
+        )
     }
 }
 

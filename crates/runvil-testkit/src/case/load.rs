@@ -75,10 +75,19 @@ impl CaseFile {
     /// # Errors
     /// As [`CaseFile::read`].
     pub fn parse(path: &Path, text: &str) -> Result<Self, LoadError> {
-        let decoded: Vec<Spanned<Case>> = decode(text).map_err(|error| refused(path, text, &error))?;
+        let decoded: Vec<Spanned<Case>> =
+            decode(text).map_err(|error| refused(path, text, &error))?;
         let mut cases = Vec::with_capacity(decoded.len());
-        for Spanned { value: mut case, referenced, .. } in decoded {
-            case.place = Place { file: path.to_owned(), line: referenced.line() };
+        for Spanned {
+            value: mut case,
+            referenced,
+            ..
+        } in decoded
+        {
+            case.place = Place {
+                file: path.to_owned(),
+                line: referenced.line(),
+            };
             case.validate().map_err(|message| LoadError {
                 file: path.to_owned(),
                 line: Some(case.place.line),
@@ -87,7 +96,10 @@ impl CaseFile {
             })?;
             cases.push(case);
         }
-        Ok(Self { path: path.to_owned(), cases })
+        Ok(Self {
+            path: path.to_owned(),
+            cases,
+        })
     }
 }
 
@@ -105,7 +117,10 @@ fn options() -> Options {
 }
 
 fn refused(path: &Path, text: &str, error: &serde_saphyr::Error) -> LoadError {
-    let line = error.location().map(|location| location.line()).filter(|line| *line > 0);
+    let line = error
+        .location()
+        .map(|location| location.line())
+        .filter(|line| *line > 0);
     LoadError {
         file: path.to_owned(),
         line,
@@ -117,5 +132,9 @@ fn refused(path: &Path, text: &str, error: &serde_saphyr::Error) -> LoadError {
 /// The id of the case that the line belongs to.
 fn case_at(text: &str, line: u64) -> Option<String> {
     let heads: Vec<Spanned<Head>> = decode(text).ok()?;
-    heads.into_iter().rfind(|head| head.referenced.line() <= line)?.value.id
+    heads
+        .into_iter()
+        .rfind(|head| head.referenced.line() <= line)?
+        .value
+        .id
 }

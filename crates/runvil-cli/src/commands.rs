@@ -1,0 +1,6 @@
+//! One module for each subcommand.
+
+pub(crate) mod check;
+pub(crate) mod contract;
+pub(crate) mod run;
+pub(crate) mod test;

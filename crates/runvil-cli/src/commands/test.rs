@@ -1,0 +1,76 @@
+//! `runvil test`: runs conformance cases.
+
+use std::io::{self, Write};
+
+use runvil_testkit::{Loaded, Report, RunOptions, load, run_paths};
+
+use crate::{
+    args::TestArgs,
+    exit::{Exit, Fault},
+    out,
+};
+
+pub(crate) fn test(args: &TestArgs) -> Result<Exit, Fault> {
+    let options = RunOptions {
+        filter: args.filter.clone(),
+        ..RunOptions::default()
+    };
+    if args.list {
+        return list(&load(&args.paths, &options)).map_err(unwritten);
+    }
+    let report = run_paths(&args.paths, &options);
+    let printed = if args.json {
+        print_json(&report)
+    } else {
+        print(&report, args.diff)
+    };
+    printed.map_err(unwritten)?;
+    Ok(if report.is_success() {
+        Exit::Success
+    } else {
+        Exit::Failure
+    })
+}
+
+fn unwritten(error: io::Error) -> Fault {
+    Fault::failure(format_args!(
+        "the report cannot be written to standard output: {error}"
+    ))
+}
+
+fn list(loaded: &Loaded) -> io::Result<Exit> {
+    let mut out = io::stdout().lock();
+    for case in &loaded.cases {
+        writeln!(out, "{}", case.id)?;
+    }
+    for error in &loaded.refused {
+        out::note(format_args!("error: {error}"));
+    }
+    Ok(if loaded.refused.is_empty() {
+        Exit::Success
+    } else {
+        Exit::Failure
+    })
+}
+
+fn print_json(report: &Report) -> io::Result<()> {
+    writeln!(io::stdout().lock(), "{}", report.to_json())
+}
+
+fn print(report: &Report, diff: bool) -> io::Result<()> {
+    let mut out = io::stdout().lock();
+    for error in &report.refused {
+        writeln!(out, "FAIL {error}")?;
+    }
+    for case in &report.cases {
+        let Some(line) = case.line() else { continue };
+        writeln!(out, "{line}")?;
+        for (what, diff) in case.diffs().filter(|_| diff) {
+            writeln!(out, "    {what}")?;
+            for line in diff.lines() {
+                writeln!(out, "    {line}")?;
+            }
+        }
+    }
+    writeln!(out, "{}", report.summary())
+}

@@ -1,0 +1,126 @@
+//! Reads and writes the files that the command line names.
+
+use std::{
+    fs::File,
+    io::{self, Read, Write as _},
+    path::{Path, PathBuf},
+};
+
+/// The most bytes of a prompt file.
+pub(crate) const MAX_PROMPT_BYTES: u64 = 16 * 1024 * 1024;
+
+/// The most bytes of any other file that a run is given.
+pub(crate) const MAX_INPUT_BYTES: u64 = 64 * 1024 * 1024;
+
+/// Why a file cannot be used.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum FileError {
+    /// There is no such file.
+    #[error("{}: there is no such file", .0.display())]
+    Missing(PathBuf),
+    /// The path names a directory.
+    #[error("{}: this is a directory, not a file", .0.display())]
+    Directory(PathBuf),
+    /// The file is too large.
+    #[error("{}: the file is larger than {} MiB, the most that can be read here", .path.display(), .limit / (1024 * 1024))]
+    TooLarge {
+        /// The file.
+        path: PathBuf,
+        /// The cap in bytes.
+        limit: u64,
+    },
+    /// The file is no text.
+    #[error("{}: the file is not UTF-8 text (byte {})", .path.display(), .valid_up_to)]
+    NotText {
+        /// The file.
+        path: PathBuf,
+        /// How many bytes are text.
+        valid_up_to: usize,
+    },
+    /// The operating system refuses.
+    #[error("{}: {error}", .path.display())]
+    Io {
+        /// The file.
+        path: PathBuf,
+        /// The system's own error.
+        error: io::Error,
+    },
+}
+
+impl FileError {
+    fn io(path: &Path, error: io::Error) -> Self {
+        let path = path.to_owned();
+        match error.kind() {
+            io::ErrorKind::NotFound => Self::Missing(path),
+            io::ErrorKind::IsADirectory => Self::Directory(path),
+            _ => Self::Io { path, error },
+        }
+    }
+}
+
+/// Reads a file of at most `limit` bytes.
+pub(crate) fn read(path: &Path, limit: u64) -> Result<Vec<u8>, FileError> {
+    let file = File::open(path).map_err(|error| FileError::io(path, error))?;
+    if file.metadata().is_ok_and(|metadata| metadata.is_dir()) {
+        return Err(FileError::Directory(path.to_owned()));
+    }
+    read_from(path, file, limit)
+}
+
+/// Reads all of `source`, which messages call `path`.
+fn read_from(path: &Path, source: impl Read, limit: u64) -> Result<Vec<u8>, FileError> {
+    let mut bytes = Vec::new();
+    // A file can grow, and a device has no length, so that the bytes that come are what counts.
+    source
+        .take(limit + 1)
+        .read_to_end(&mut bytes)
+        .map_err(|error| FileError::io(path, error))?;
+    if bytes.len() as u64 > limit {
+        return Err(FileError::TooLarge {
+            path: path.to_owned(),
+            limit,
+        });
+    }
+    Ok(bytes)
+}
+
+/// Reads a text file; `-` is standard input.
+pub(crate) fn read_text(path: &Path) -> Result<String, FileError> {
+    let bytes = if is_stdin(path) {
+        read_from(
+            Path::new("standard input"),
+            io::stdin().lock(),
+            MAX_INPUT_BYTES,
+        )?
+    } else {
+        read(path, MAX_INPUT_BYTES)?
+    };
+    String::from_utf8(bytes).map_err(|error| FileError::NotText {
+        path: path.to_owned(),
+        valid_up_to: error.utf8_error().valid_up_to(),
+    })
+}
+
+/// Whether the path stands for standard input.
+pub(crate) fn is_stdin(path: &Path) -> bool {
+    path.as_os_str() == "-"
+}
+
+/// Replaces a file with this text, as a whole or not at all.
+pub(crate) fn write(path: &Path, text: &str) -> Result<(), FileError> {
+    let failed = |error| FileError::io(path, error);
+    if path.is_dir() {
+        return Err(FileError::Directory(path.to_owned()));
+    }
+    let directory = match path.parent() {
+        Some(parent) if !parent.as_os_str().is_empty() => parent,
+        _ => Path::new("."),
+    };
+    let mut file = tempfile::Builder::new()
+        .prefix(".runvil-")
+        .tempfile_in(directory)
+        .map_err(failed)?;
+    file.write_all(text.as_bytes()).map_err(failed)?;
+    file.persist(path).map_err(|error| failed(error.error))?;
+    Ok(())
+}

@@ -1,0 +1,181 @@
+//! Which endpoint serves the models, and which model is the current one.
+
+use std::{env, ffi::OsString, sync::Arc, time::Duration};
+
+use runvil_engine::{Limits, ModelId, ModelInfo, RAW_MODEL_CONTEXT, ThinkingMode};
+use runvil_harness::ModelAccess;
+use runvil_model::{
+    ChatCompletions, Endpoint, GATEWAY_API_KEY, GATEWAY_SERVER, GATEWAY_URL, Gateway, ModelBackend,
+    RoundLimits,
+};
+use runvil_web::GatewaySearch;
+
+use crate::{config::Config, exit::Fault};
+
+/// How long the model list may take, at most.
+const LIST_TIMEOUT: Duration = Duration::from_secs(30);
+
+/// The endpoint that a run reaches models through.
+pub(crate) struct Gate {
+    backend: Arc<dyn ModelBackend>,
+    /// The API root, for messages and for the search provider.
+    root: String,
+    key: Option<String>,
+}
+
+impl Gate {
+    /// The endpoint that the gateway variables name, or else the configuration; `None` if neither does.
+    pub(crate) fn open(config: &Config) -> Result<Option<Self>, Fault> {
+        let settings = &config.endpoint;
+        let from_environment = env::var_os(GATEWAY_URL).is_some();
+        if !from_environment && settings.url.is_none() {
+            return Ok(None);
+        }
+        let key_variable = match &settings.api_key_env {
+            Some(name) if !from_environment => name.as_str(),
+            _ => GATEWAY_API_KEY,
+        };
+        let lookup = |name: &str| match name {
+            GATEWAY_URL if !from_environment => settings.url.clone().map(OsString::from),
+            GATEWAY_API_KEY => env::var_os(key_variable),
+            other => env::var_os(other),
+        };
+        let gateway = Gateway::from_lookup(lookup).map_err(|error| {
+            // The model crate knows the key by its own variable's name.
+            Fault::usage(error.to_string().replace(GATEWAY_API_KEY, key_variable)).with_help(if from_environment {
+                "set RUNVIL_GATEWAY_URL to an API root such as http://127.0.0.1:8081/v1, and its key to RUNVIL_GATEWAY_API_KEY"
+            } else {
+                "correct `[endpoint]` in runvil.toml, or set the variable"
+            })
+        })?;
+        let root = gateway.root.to_string();
+        let key = env::var(key_variable).ok().filter(|key| !key.is_empty());
+        let mut endpoint = Endpoint::from(gateway);
+        if let Some(dialect) = &settings.thinking_dialect {
+            endpoint.thinking = dialect.parse().map_err(|error| {
+                Fault::usage(format_args!(
+                    "`endpoint.thinking_dialect` in runvil.toml: {error}"
+                ))
+            })?;
+        }
+        let backend = ChatCompletions::new(endpoint).map_err(Fault::failure)?;
+        Ok(Some(Self {
+            backend: Arc::new(backend),
+            root,
+            key,
+        }))
+    }
+
+    /// The provider of web searches.
+    pub(crate) fn search(gate: Option<&Self>) -> GatewaySearch {
+        match gate {
+            Some(Self { root, key, .. }) => GatewaySearch::new(root, key.as_deref()),
+            None => GatewaySearch::without_gateway(),
+        }
+    }
+
+    /// What the endpoint says of a model; of the first one that it lists, where none is asked for.
+    async fn look_up(&self, name: Option<&str>, limits: &Limits) -> Result<ModelInfo, Fault> {
+        let limits = RoundLimits {
+            receive_timeout: LIST_TIMEOUT,
+            ..RoundLimits::from(limits)
+        };
+        let url = format!("{}/models", self.root);
+        let listed = tokio::time::timeout(LIST_TIMEOUT, self.backend.models(limits)).await;
+        let problem = match listed {
+            Err(_) => "the answer did not come in time".to_owned(),
+            Ok(Err(error)) => error.to_string(),
+            Ok(Ok(catalog)) => {
+                for skipped in &catalog.skipped {
+                    tracing::warn!(%url, "{skipped}");
+                }
+                let wanted = |model: &&ModelInfo| name.is_none_or(|name| model.id.name() == name);
+                match catalog.models.iter().find(wanted) {
+                    Some(model) => return Ok(model.clone()),
+                    None if name.is_some() => "the model is not listed".to_owned(),
+                    None => "the list is empty".to_owned(),
+                }
+            }
+        };
+        Err(Fault::failure(format_args!("no model can be picked from {url}: {problem}"))
+            .with_help("start the endpoint, or name the model with --model or under [model] in runvil.toml"))
+    }
+}
+
+/// The models of a run. `declares_roles` tells whether the prompt has any use for one.
+pub(crate) async fn access(
+    gate: Option<&Gate>,
+    config: &Config,
+    named: Option<&str>,
+    declares_roles: bool,
+) -> Result<ModelAccess, Fault> {
+    let backend = gate.map(|gate| Arc::clone(&gate.backend));
+    let name = named.or(config.model.id.as_deref()).map(without_server);
+    let current = match (gate, name) {
+        // Without roles nothing of the prompt can ask for a model.
+        _ if !declares_roles => None,
+        (None, None) => None,
+        (None, Some(name)) => Some(assumed(name)?),
+        (Some(gate), None) => Some(gate.look_up(None, &config.limits).await?),
+        (Some(gate), Some(name)) => Some(known(gate, config, name).await?),
+    };
+    Ok(ModelAccess {
+        backend,
+        current: current.map(|model| configured(model, config)),
+    })
+}
+
+/// What is known of a model that is asked for by name. An endpoint that does not list it may serve it all the same.
+async fn known(gate: &Gate, config: &Config, name: &str) -> Result<ModelInfo, Fault> {
+    let told = config.model.context.is_some() && config.model.thinking.is_some();
+    if told {
+        return assumed(name);
+    }
+    match gate.look_up(Some(name), &config.limits).await {
+        Ok(model) => Ok(model),
+        Err(fault) => {
+            tracing::info!("{fault}");
+            assumed(name)
+        }
+    }
+}
+
+/// A model of which only the name is known.
+fn assumed(name: &str) -> Result<ModelInfo, Fault> {
+    let id = ModelId::new(GATEWAY_SERVER, name)
+        .map_err(|error| Fault::usage(error).with_help("name a model as the endpoint lists it"))?;
+    Ok(ModelInfo {
+        id,
+        context: RAW_MODEL_CONTEXT,
+        thinking: ThinkingMode::Switchable,
+        description: String::new(),
+        provider: None,
+    })
+}
+
+/// The model with what the configuration says of it.
+fn configured(model: ModelInfo, config: &Config) -> ModelInfo {
+    let said = &config.model;
+    // What is said of another model than the one in use says nothing.
+    if said
+        .id
+        .as_deref()
+        .is_some_and(|id| without_server(id) != model.id.name())
+    {
+        return model;
+    }
+    ModelInfo {
+        id: model.id,
+        context: said.context.unwrap_or(model.context),
+        thinking: said.thinking.unwrap_or(model.thinking),
+        description: said.description.clone().unwrap_or(model.description),
+        provider: said.provider.clone().or(model.provider),
+    }
+}
+
+/// A model's name, whether it is given alone or as a full id.
+fn without_server(id: &str) -> &str {
+    id.strip_prefix(GATEWAY_SERVER)
+        .and_then(|rest| rest.strip_prefix('/'))
+        .unwrap_or(id)
+}

@@ -1,0 +1,30 @@
+//! Writes to the standard streams. A reader that is gone is no reason to panic.
+
+use std::{
+    fmt,
+    io::{self, Write as _},
+};
+
+use crate::exit::Fault;
+
+/// Writes a line to standard error, for a person. That nobody reads it does not concern the command.
+pub(crate) fn note(text: impl fmt::Display) {
+    let _ = writeln!(anstream::stderr().lock(), "{text}");
+}
+
+/// Writes a piece of text to standard error at once, without ending the line.
+pub(crate) fn note_part(text: impl fmt::Display) {
+    let mut err = anstream::stderr().lock();
+    let _ = write!(err, "{text}").and_then(|()| err.flush());
+}
+
+/// Writes text to standard output as it is.
+///
+/// # Errors
+/// The text cannot be written.
+pub(crate) fn print(text: impl fmt::Display) -> Result<(), Fault> {
+    let mut out = io::stdout().lock();
+    write!(out, "{text}")
+        .and_then(|()| out.flush())
+        .map_err(|error| Fault::failure(format_args!("standard output cannot be written: {error}")))
+}
