@@ -15,6 +15,7 @@ use crate::json;
 use crate::lazy;
 use crate::locate::Located;
 use crate::raw::{self, Shared};
+use crate::script::Script;
 
 /// What a VM is made from.
 #[derive(Clone, Debug)]
@@ -153,6 +154,19 @@ impl Vm {
         load(&self.lua, chunk)
     }
 
+    /// Loads a script as a function whose globals are `environment`.
+    ///
+    /// # Errors
+    ///
+    /// A Lua memory error.
+    pub fn load_script(&self, script: &Script, environment: &Table) -> mlua::Result<Function> {
+        self.lua
+            .load(script.bytecode())
+            .set_mode(ChunkMode::Binary)
+            .set_environment(environment.clone())
+            .into_function()
+    }
+
     /// Loads a block as a coroutine that has not run yet.
     ///
     /// # Errors
@@ -199,8 +213,12 @@ impl Vm {
 ///
 /// A Lua memory error.
 pub fn load(lua: &Lua, chunk: &Chunk) -> mlua::Result<Function> {
-    Shared::of(lua).labels().register(chunk.first_line(), chunk.shared_label());
-    lua.load(chunk.bytecode()).set_mode(ChunkMode::Binary).into_function()
+    Shared::of(lua)
+        .labels()
+        .register(chunk.first_line(), chunk.shared_label());
+    lua.load(chunk.bytecode())
+        .set_mode(ChunkMode::Binary)
+        .into_function()
 }
 
 fn run_helper(

@@ -3,8 +3,8 @@
 use mlua::{Lua, Value};
 
 use super::budget::Budget;
-use super::problem::NotJson;
-use super::sink::{NoSink, TreeSink};
+use super::problem::{MAX_LEVELS, NotJson};
+use super::sink::{NoSink, TapeSink, TreeSink};
 use super::tape::Tape;
 use super::walk::{Mode, Stop, Walk};
 use crate::raw::{self, Shared};
@@ -50,16 +50,49 @@ pub fn from_json(lua: &Lua, value: &serde_json::Value, nulls: Nulls) -> mlua::Re
 ///
 /// [`ToJsonError`], which names where a value sits that is not JSON data.
 pub fn to_json(lua: &Lua, value: &Value, root: &str) -> Result<serde_json::Value, ToJsonError> {
-    let shared = Shared::of(lua);
-    let budget = Budget::new(shared.memory_bytes, shared.cancel.clone()).without_key_bound();
+    to_json_within(lua, value, root, MAX_LEVELS)
+}
+
+/// As [`to_json`], with another nesting limit.
+pub(crate) fn to_json_within(
+    lua: &Lua,
+    value: &Value,
+    root: &str,
+    max_levels: usize,
+) -> Result<serde_json::Value, ToJsonError> {
+    let budget = budget(lua);
     let walked = raw::read(lua, value, |reader, slot| {
         // A tree takes far more room than the tables that it comes from, so a value that is refused must not have
         // grown one first.
-        Walk::new(reader, root, Mode::Strict, budget.clone(), NoSink).value(slot)?;
+        let mut check = Walk::new(reader, root, Mode::Strict, budget.clone(), NoSink);
+        check.set_levels(0, max_levels);
+        check.value(slot)?;
         let mut walk = Walk::new(reader, root, Mode::Strict, budget, TreeSink::default());
+        walk.set_levels(0, max_levels);
         walk.value(slot).map(|()| walk.into_sink().finish())
     })?;
     walked.map_err(ToJsonError::from)
+}
+
+/// Reads a Lua value that goes into a table `level` levels down.
+pub(crate) fn to_tape(
+    lua: &Lua,
+    value: &Value,
+    root: &str,
+    level: usize,
+) -> Result<Tape, ToJsonError> {
+    let budget = budget(lua);
+    let walked = raw::read(lua, value, |reader, slot| {
+        let mut walk = Walk::new(reader, root, Mode::Strict, budget, TapeSink::default());
+        walk.set_levels(level, MAX_LEVELS);
+        walk.value(slot).map(|()| walk.into_sink().tape)
+    })?;
+    walked.map_err(ToJsonError::from)
+}
+
+fn budget(lua: &Lua) -> Budget {
+    let shared = Shared::of(lua);
+    Budget::new(shared.memory_bytes, shared.cancel.clone()).without_key_bound()
 }
 
 impl From<Stop> for ToJsonError {

@@ -2,6 +2,7 @@
 
 use serde_json::{Map, Number, Value};
 
+use super::tape::{Node, Tape};
 use super::walk::Stop;
 
 /// Takes a value's parts in order.
@@ -222,5 +223,71 @@ impl Sink for TreeSink {
 
     fn end_object(&mut self) {
         self.close();
+    }
+}
+
+/// A tape.
+#[derive(Debug, Default)]
+pub(crate) struct TapeSink {
+    pub(crate) tape: Tape,
+    /// Where the heads of the open containers lie.
+    open: Vec<usize>,
+}
+
+impl TapeSink {
+    fn begin(&mut self, head: Node) {
+        self.open.push(self.tape.nodes.len());
+        self.tape.nodes.push(head);
+    }
+}
+
+impl Sink for TapeSink {
+    fn null(&mut self) {
+        self.tape.nodes.push(Node::Null);
+    }
+
+    fn boolean(&mut self, value: bool) {
+        self.tape.nodes.push(Node::Boolean(value));
+    }
+
+    fn integer(&mut self, value: i64) {
+        self.tape.nodes.push(Node::Integer(value));
+    }
+
+    fn float(&mut self, value: f64) {
+        self.tape.nodes.push(Node::Float(value));
+    }
+
+    fn text(&mut self, text: &str) {
+        self.tape.push_text(text);
+    }
+
+    fn begin_list(&mut self, items: usize) {
+        self.begin(Node::List(items));
+    }
+
+    fn item(&mut self, _first: bool) {}
+
+    fn end_list(&mut self) {
+        self.open.pop();
+    }
+
+    fn begin_object(&mut self) {
+        self.begin(Node::Object(0));
+    }
+
+    fn key(&mut self, _first: bool, key: &str) {
+        if let Some(Node::Object(count)) = self
+            .open
+            .last()
+            .and_then(|&head| self.tape.nodes.get_mut(head))
+        {
+            *count += 1;
+        }
+        self.tape.push_text(key);
+    }
+
+    fn end_object(&mut self) {
+        self.open.pop();
     }
 }

@@ -32,7 +32,7 @@ pub(crate) struct Tape {
 }
 
 impl Tape {
-    fn push_text(&mut self, text: &str) {
+    pub(super) fn push_text(&mut self, text: &str) {
         let (start, length) = (self.text.len(), text.len());
         self.text.push_str(text);
         self.nodes.push(Node::Text { start, length });

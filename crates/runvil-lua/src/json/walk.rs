@@ -42,6 +42,7 @@ pub(crate) struct Walk<'a, S> {
     /// The tables that the walk is inside of, views too.
     inside: Vec<Identity>,
     level: usize,
+    max_levels: usize,
 }
 
 /// A table whose views were read through, and what to restore when it is left.
@@ -69,7 +70,13 @@ impl<'a, S: Sink> Walk<'a, S> {
             steps: Vec::new(),
             inside: Vec::new(),
             level: 0,
+            max_levels: MAX_LEVELS,
         }
+    }
+
+    /// Starts at another level, or allows another number of them.
+    pub(crate) fn set_levels(&mut self, level: usize, max_levels: usize) {
+        (self.level, self.max_levels) = (level, max_levels);
     }
 
     pub(crate) fn into_sink(self) -> S {
@@ -120,7 +127,7 @@ impl<'a, S: Sink> Walk<'a, S> {
             Err(problem) => return self.refuse(problem),
         };
         self.level += 1;
-        let written = if self.level > MAX_LEVELS {
+        let written = if self.level > self.max_levels {
             self.refuse(Problem::TooDeep)
         } else {
             tables::write(self, &entered)

@@ -12,9 +12,11 @@ mod iterate;
 mod protect;
 mod random;
 mod reader;
+mod seal;
 mod setup;
 mod shared;
 mod sort;
+mod state;
 mod stock;
 mod suspend;
 mod tables;
@@ -24,15 +26,20 @@ use std::ffi::{CStr, c_int};
 
 use mlua::ffi::{self, lua_State};
 
-pub(crate) use self::build::{build, mark_list};
+pub(crate) use self::build::{build, build_frozen, build_state, mark_list};
 pub(crate) use self::coroutine::{Ended, resume, trace};
 pub(crate) use self::error_value::{
     bless_error_value, forget_origins, is_error_value, origin_of, remember_origin,
 };
 pub(crate) use self::globals::{materializer, serve, serve_constant, serve_lazily, settle};
 pub(crate) use self::reader::{Identity, Nature, Reader, Seen, Slot, StackFull, read};
+pub(crate) use self::seal::{refuse_fields, strict_fields};
 pub(crate) use self::setup::{Setup, kit, set_up};
 pub(crate) use self::shared::Shared;
+pub(crate) use self::state::{
+    KEY as STATE_KEY, PARENT as STATE_PARENT, set_state_refusal, set_state_store, state_view,
+    table_behind,
+};
 
 use self::iterate::string_bytes;
 
