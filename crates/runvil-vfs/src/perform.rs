@@ -1,10 +1,14 @@
 //! One operation from its checks to its reply: path rules, policy, claims, backend (book: Store policies).
 
-use std::{borrow::Cow, mem, sync::Arc};
+use std::{
+    borrow::Cow,
+    mem,
+    sync::{Arc, MutexGuard},
+};
 
 use crate::{
     backend::{Backend, BackendFailure},
-    claims::{Clash, Region, SessionId},
+    claims::{Claims, Clash, Region, SessionId},
     failure::StoreFailure,
     glob::Glob,
     identity::Identity,
@@ -74,25 +78,37 @@ impl View<'_> {
             other_claim: clash.kind,
             other_identity: clash.identity,
         };
-        let region = key.region(op.name());
-        // A Host's look changes nothing that a run depends on, so only its changes are judged. The table stays locked while
-        // the change is made, so that no run's access falls between the verdict and the change.
-        let mut host_change = None;
+        let locked = self
+            .judge(claimant, op.name(), key.region(op.name()))
+            .map_err(clash)?;
+        let reply = self.apply(op, &place);
+        drop(locked);
+        reply
+    }
+
+    /// Holds an access to the claims. A Host's look changes nothing that a run depends on, so only its changes are judged;
+    /// for those, the table stays locked until the change is made, so that no run's access falls between the two.
+    fn judge(
+        &self,
+        claimant: Claimant<'_>,
+        op: OpName,
+        region: Region<'_>,
+    ) -> Result<Option<MutexGuard<'_, Claims>>, Clash> {
         match claimant {
             Claimant::Run { session, who } => {
                 let who = Arc::new(who.clone());
                 self.mounts
                     .claims()
-                    .claim(session, &who, self.mount, region)
-                    .map_err(clash)?;
+                    .claim(session, &who, self.mount, region)?;
+                Ok(None)
             }
-            Claimant::Host if op.name().policy_op().is_change() => {
-                let claims = host_change.insert(self.mounts.claims());
-                claims.admit(self.mount, region).map_err(clash)?;
+            Claimant::Host if op.policy_op().is_change() => {
+                let claims = self.mounts.claims();
+                claims.admit(self.mount, region)?;
+                Ok(Some(claims))
             }
-            Claimant::Host => {}
+            Claimant::Host => Ok(None),
         }
-        self.apply(op, &place)
     }
 
     /// A path that is relative to the base, as the caller spells it.
