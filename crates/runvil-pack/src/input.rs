@@ -1,5 +1,6 @@
 //! The input broker, which delivers a run's questions to its operator (book: The input broker).
 
+use std::error::Error;
 use std::fmt;
 
 use async_trait::async_trait;
@@ -46,6 +47,14 @@ impl InputError {
 impl fmt::Display for InputError {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         formatter.write_str(&self.message)
+    }
+}
+
+impl Error for InputError {
+    fn source(&self) -> Option<&(dyn Error + 'static)> {
+        self.cause
+            .as_deref()
+            .map(|cause| cause as &(dyn Error + 'static))
     }
 }
 

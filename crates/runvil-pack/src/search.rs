@@ -1,5 +1,6 @@
 //! The search provider, which runs every web search of a Host (book: The search provider).
 
+use std::error::Error;
 use std::fmt;
 
 use async_trait::async_trait;
@@ -26,7 +27,11 @@ pub struct SearchRequest {
     /// The text to search for, as written.
     pub query: String,
     /// The largest number of results wanted.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(
+        default,
+        deserialize_with = "whole_number",
+        skip_serializing_if = "Option::is_none"
+    )]
     pub count: Option<u64>,
     /// How recent a result must be.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -123,6 +128,22 @@ where
     Ok(Option::deserialize(deserializer)?.unwrap_or_default())
 }
 
+/// Reads a whole number also when it is written as a float, as Lua writes one that it divided.
+fn whole_number<'de, D: serde::Deserializer<'de>>(
+    deserializer: D,
+) -> Result<Option<u64>, D::Error> {
+    let Some(number) = Option::<serde_json::Number>::deserialize(deserializer)? else {
+        return Ok(None);
+    };
+    let whole = number
+        .as_f64()
+        .filter(|float| float.fract() == 0.0 && *float >= 0.0);
+    let count = number.as_u64().or(whole.map(|float| float as u64));
+    count
+        .map(Some)
+        .ok_or_else(|| serde::de::Error::custom("expected a whole number"))
+}
+
 /// Which side of a search failed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum SearchErrorKind {
@@ -176,6 +197,14 @@ impl SearchError {
 impl fmt::Display for SearchError {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         formatter.write_str(&self.message)
+    }
+}
+
+impl Error for SearchError {
+    fn source(&self) -> Option<&(dyn Error + 'static)> {
+        self.cause
+            .as_deref()
+            .map(|cause| cause as &(dyn Error + 'static))
     }
 }
 

@@ -1,0 +1,301 @@
+//! HTML to a tree, within limits.
+//!
+//! The parser is html5ever's. Two layers of ours stand around its tree builder: a gate before it, which hands on
+//! nothing more once a limit is reached, and a tree behind it, which keeps itself shallow.
+
+use std::borrow::Cow;
+use std::cell::{Cell, Ref};
+use std::time::Instant;
+
+use dom_query::{Document, NodeId};
+use html5ever::tendril::StrTendril;
+use html5ever::tokenizer::{
+    BufferQueue, Tag, TagKind, Token, TokenSink, TokenSinkResult, Tokenizer, TokenizerOpts,
+};
+use html5ever::tree_builder::{
+    ElementFlags, NodeOrText, QuirksMode, TreeBuilder, TreeBuilderOpts, TreeSink,
+};
+use html5ever::{Attribute, QualName, TokenizerResult, local_name};
+
+use super::limits::Limits;
+use crate::text::beginning;
+
+/// How much is parsed between two looks at the clock, in bytes.
+const STRIDE: usize = 4096;
+
+/// Parses a page, up to its limits. None when the tree is so deep all the same that walking it is not safe.
+pub(super) fn parse(html: &str, limits: Limits) -> Option<Document> {
+    let options = TreeBuilderOpts {
+        scripting_enabled: false,
+        ..TreeBuilderOpts::default()
+    };
+    let gate = Gate {
+        builder: TreeBuilder::new(
+            ShallowTree {
+                document: Document::default(),
+                limits,
+            },
+            options,
+        ),
+        limits,
+        text: Cell::new(0),
+        in_code: Cell::new(false),
+    };
+    let tokenizer = Tokenizer::new(gate, TokenizerOpts::default());
+    feed(&tokenizer, html, limits);
+    tokenizer.end();
+    let document = tokenizer.sink.builder.sink.finish();
+    is_shallow(&document, 2 * limits.depth).then_some(document)
+}
+
+/// Feeds the tokenizer until the page ends, a limit is reached, or the time is over.
+fn feed(tokenizer: &Tokenizer<Gate>, html: &str, limits: Limits) {
+    let started = Instant::now();
+    let queue = BufferQueue::default();
+    let mut rest = html;
+    while !rest.is_empty() && !tokenizer.sink.is_closed() && started.elapsed() < limits.time {
+        let (next, later) = rest.split_at(beginning(rest, STRIDE).len());
+        rest = later;
+        queue.push_back(StrTendril::from(next));
+        // A script or a declared encoding, which concern nobody here, stop the tokenizer before its input is used up.
+        while !matches!(tokenizer.feed(&queue), TokenizerResult::Done) {}
+    }
+}
+
+/// Whether no node lies deeper than `depth`.
+fn is_shallow(document: &Document, depth: usize) -> bool {
+    let mut open = vec![(document.root(), 0)];
+    while let Some((node, level)) = open.pop() {
+        if level > depth {
+            return false;
+        }
+        open.extend(node.children_it(false).map(|child| (child, level + 1)));
+    }
+    true
+}
+
+/// Hands tokens on to the tree builder until the page reaches a limit.
+struct Gate {
+    builder: TreeBuilder<NodeId, ShallowTree>,
+    limits: Limits,
+    text: Cell<usize>,
+    in_code: Cell<bool>,
+}
+
+impl Gate {
+    fn is_closed(&self) -> bool {
+        self.text.get() >= self.limits.text || self.builder.sink.nodes() >= self.limits.nodes
+    }
+
+    /// Counts text; that of scripts and styles, which is never shown, goes no further.
+    fn takes_text(&self, text: &StrTendril) -> bool {
+        if self.in_code.get() {
+            return false;
+        }
+        self.text.set(self.text.get() + text.len());
+        true
+    }
+
+    fn note_tag(&self, tag: &Tag) {
+        if matches!(tag.name, local_name!("script") | local_name!("style")) {
+            self.in_code.set(tag.kind == TagKind::StartTag);
+        }
+    }
+}
+
+impl TokenSink for Gate {
+    type Handle = NodeId;
+
+    fn process_token(&self, token: Token, line: u64) -> TokenSinkResult<NodeId> {
+        let wanted = match &token {
+            Token::EOFToken => true,
+            _ if self.is_closed() => false,
+            Token::CharacterTokens(text) => self.takes_text(text),
+            Token::CommentToken(_) | Token::ParseError(_) => false,
+            Token::TagToken(tag) => {
+                self.note_tag(tag);
+                true
+            }
+            Token::DoctypeToken(_) | Token::NullCharacterToken => true,
+        };
+        if wanted {
+            self.builder.process_token(token, line)
+        } else {
+            TokenSinkResult::Continue
+        }
+    }
+
+    fn end(&self) {
+        self.builder.end();
+    }
+
+    fn adjusted_current_node_present_but_not_in_html_namespace(&self) -> bool {
+        self.builder
+            .adjusted_current_node_present_but_not_in_html_namespace()
+    }
+}
+
+/// A tree that hangs an element that would lie too deep higher up, and keeps only attributes of a sensible size.
+struct ShallowTree {
+    document: Document,
+    limits: Limits,
+}
+
+/// The most attributes that an element keeps.
+const ATTRIBUTES: usize = 64;
+
+impl ShallowTree {
+    fn nodes(&self) -> usize {
+        self.document.tree.len()
+    }
+
+    /// Where an element that belongs under `parent` is hung: there, or under the lowest ancestor that has room.
+    fn place(&self, parent: NodeId, child: NodeId) -> NodeId {
+        let mut path = vec![parent];
+        while let Some(above) = path
+            .last()
+            .and_then(|node| self.document.tree.parent_of(node))
+        {
+            path.push(above.id);
+        }
+        path.reverse();
+        let mut room = path.len().min(self.limits.depth);
+        if self.indents(&child) {
+            let mut indents = path
+                .iter()
+                .enumerate()
+                .filter(|(_, node)| self.indents(node))
+                .map(|(level, _)| level);
+            if let Some(full) = indents.nth(self.limits.indents - 1) {
+                room = room.min(full);
+            }
+        }
+        path[room.saturating_sub(1)]
+    }
+
+    /// Whether the node indents every line of Markdown within it.
+    fn indents(&self, node: &NodeId) -> bool {
+        self.document.tree.get_name(node).is_some_and(|name| {
+            matches!(
+                name.local,
+                local_name!("blockquote")
+                    | local_name!("ul")
+                    | local_name!("ol")
+                    | local_name!("menu")
+            )
+        })
+    }
+
+    fn sensible(&self, element: &QualName, attribute: &Attribute) -> bool {
+        let most = match element.local {
+            local_name!("base") => self.limits.base,
+            _ => self.limits.attribute,
+        };
+        attribute.value.len() <= most
+    }
+}
+
+impl TreeSink for ShallowTree {
+    type Handle = NodeId;
+    type Output = Document;
+    type ElemName<'a> = Ref<'a, QualName>;
+
+    fn finish(self) -> Document {
+        self.document
+    }
+
+    fn create_element(
+        &self,
+        name: QualName,
+        mut attributes: Vec<Attribute>,
+        flags: ElementFlags,
+    ) -> NodeId {
+        attributes.truncate(ATTRIBUTES);
+        attributes.retain(|attribute| self.sensible(&name, attribute));
+        self.document.create_element(name, attributes, flags)
+    }
+
+    fn append(&self, parent: &NodeId, child: NodeOrText<NodeId>) {
+        match child {
+            NodeOrText::AppendNode(child) => {
+                let parent = self.place(*parent, child);
+                self.document.append(&parent, NodeOrText::AppendNode(child));
+            }
+            text @ NodeOrText::AppendText(_) => self.document.append(parent, text),
+        }
+    }
+
+    fn append_based_on_parent_node(
+        &self,
+        element: &NodeId,
+        previous: &NodeId,
+        child: NodeOrText<NodeId>,
+    ) {
+        if self.document.tree.parent_of(element).is_some() {
+            self.append_before_sibling(element, child);
+        } else {
+            self.append(previous, child);
+        }
+    }
+
+    // A page's parse errors concern nobody, and a hostile one has millions.
+    fn parse_error(&self, _: Cow<'static, str>) {}
+
+    // The attributes of a second `html` or `body` tag say nothing about the text.
+    fn add_attrs_if_missing(&self, _: &NodeId, _: Vec<Attribute>) {}
+
+    fn get_document(&self) -> NodeId {
+        self.document.get_document()
+    }
+
+    fn get_template_contents(&self, target: &NodeId) -> NodeId {
+        self.document.get_template_contents(target)
+    }
+
+    fn set_quirks_mode(&self, mode: QuirksMode) {
+        self.document.set_quirks_mode(mode);
+    }
+
+    fn same_node(&self, left: &NodeId, right: &NodeId) -> bool {
+        self.document.same_node(left, right)
+    }
+
+    fn elem_name<'a>(&'a self, target: &'a NodeId) -> Ref<'a, QualName> {
+        self.document.elem_name(target)
+    }
+
+    fn create_comment(&self, text: StrTendril) -> NodeId {
+        self.document.create_comment(text)
+    }
+
+    fn create_pi(&self, target: StrTendril, data: StrTendril) -> NodeId {
+        self.document.create_pi(target, data)
+    }
+
+    fn append_before_sibling(&self, sibling: &NodeId, child: NodeOrText<NodeId>) {
+        self.document.append_before_sibling(sibling, child);
+    }
+
+    fn append_doctype_to_document(
+        &self,
+        name: StrTendril,
+        public_id: StrTendril,
+        system_id: StrTendril,
+    ) {
+        self.document
+            .append_doctype_to_document(name, public_id, system_id);
+    }
+
+    fn remove_from_parent(&self, target: &NodeId) {
+        self.document.remove_from_parent(target);
+    }
+
+    fn reparent_children(&self, node: &NodeId, new_parent: &NodeId) {
+        self.document.reparent_children(node, new_parent);
+    }
+
+    fn is_mathml_annotation_xml_integration_point(&self, target: &NodeId) -> bool {
+        self.document
+            .is_mathml_annotation_xml_integration_point(target)
+    }
+}
