@@ -15,6 +15,7 @@ use runvil_vfs::Identity;
 use serde_json::Value;
 
 pub(crate) use end::ChainEnd;
+pub(crate) use scalar::result_text;
 pub(crate) use walk::Walk;
 
 use crate::{
@@ -23,6 +24,7 @@ use crate::{
     run::{Reply, RunShared},
     section::SectionContext,
     tasks::{Notice, Slots, Waiting},
+    tools::Batch,
 };
 
 /// A walk with its own entries: the main walk with the H1 pass ahead of it, a called chain, or a task's chain.
@@ -55,6 +57,10 @@ pub(crate) struct Chain {
     pub(crate) frame: Option<Frame>,
     /// What it waits for.
     pub(crate) waiting: Option<Waiting>,
+    /// The tool calls of a model round that run together.
+    pub(crate) batch: Option<Batch>,
+    /// How many Pack tool calls it made, for their identities.
+    tool_calls: u64,
     /// The section that it entered last.
     pub(crate) section_name: String,
 }
@@ -130,6 +136,8 @@ impl Chain {
             notices: VecDeque::new(),
             frame: None,
             waiting: None,
+            batch: None,
+            tool_calls: 0,
             section_name: shared.title().to_owned(),
         }
     }
@@ -162,6 +170,8 @@ impl Chain {
             notices: VecDeque::new(),
             frame: None,
             waiting: None,
+            batch: None,
+            tool_calls: 0,
             section_name: self.section_name.clone(),
             id,
             kind,
@@ -181,6 +191,12 @@ impl Chain {
         let id = self.id.child(self.children);
         self.children += 1;
         id
+    }
+
+    /// Forks the identity of the chain's next tool call. It takes no child number.
+    pub(crate) fn fork_for_tool(&mut self) -> Identity {
+        self.tool_calls += 1;
+        self.identity.fork(format!("{}.tool{}", self.id, self.tool_calls))
     }
 
     /// Takes the chain's next section entry number.

@@ -7,53 +7,45 @@ mod control;
 mod data;
 mod facts;
 mod libraries;
+mod log;
 mod messages;
 mod models;
+mod preludes;
 mod prompt_reads;
 mod prose;
+mod state;
 mod store;
 mod suspending;
 mod tasks;
+mod tools;
 mod when;
 
 use std::sync::Arc;
 
 use runvil_lua::{
-    Block, BlockFailure, Nulls, Vm,
-    mlua::{self, IntoLuaMulti, Lua, Value},
+    Nulls, Vm,
+    mlua::{self, IntoLuaMulti},
 };
 
 pub(crate) use arguments::{Arguments, Seeds, current as current_arguments};
 pub(crate) use check::{string, type_name, whole_number};
 pub(crate) use libraries::{Libraries, end_all as end_library_loads};
+pub(crate) use preludes::{installed as preludes_installed, prelude_failure, start as preludes};
 pub(crate) use prose::PendingProse;
+pub(crate) use state::read_var;
 use suspending::Suspending;
 
-use crate::{Failure, section::SectionContext, untrusted};
+use crate::{section::SectionContext, untrusted};
 
 /// Installs every Engine global of a section entry, in the book's order.
 pub(crate) fn install(vm: &Vm, context: &Arc<SectionContext>, var: &serde_json::Value) -> mlua::Result<()> {
     let lua = vm.lua();
     let globals = lua.globals();
     arguments::install(vm, context)?;
-    globals.raw_set("var", runvil_lua::from_json(lua, var, Nulls::Kept)?)?;
-    let own = Arc::clone(context);
-    let sys = lua.create_table()?;
-    let meta = lua.create_table()?;
-    meta.raw_set("__index", lua.create_function(move |lua, (_, key): (Value, String)| {
-        match facts::get(&own, &key) {
-            Some(value) => runvil_lua::from_json(lua, &value, Nulls::Kept),
-            None => Err(mlua::Error::runtime(format!("unknown sys field '{key}'"))),
-        }
-    })?)?;
-    sys.set_metatable(Some(meta))?;
-    globals.raw_set("sys", sys)?;
+    state::install_var(lua, var)?;
+    facts::install(lua, context)?;
+    log::install(lua, context)?;
     let suspending = Suspending::new(vm)?;
-    let own = Arc::clone(context);
-    globals.raw_set("log", lua.create_function(move |_, message: String| {
-        own.report(crate::EventKind::Lua { message });
-        Ok(())
-    })?)?;
     prose::install(vm, context)?;
     if let Some(ui) = &context.run.facts.ui {
         let ui = ui.clone();
@@ -73,21 +65,6 @@ pub(crate) fn install(vm: &Vm, context: &Arc<SectionContext>, var: &serde_json::
     vm.lazy_helper(&["tasks"], &tasks::TASKS, natives.into_lua_multi(lua)?)?;
     messages::install(vm, context)?;
     models::install(vm, context)?;
+    vm.lazy_helper(&["tools", "packs"], &tools::TOOLS, tools::natives(lua, context)?)?;
     libraries::install(vm, context)
-}
-
-/// The coroutine that installs the Pack preludes, where the run has any.
-pub(crate) fn preludes(_vm: &Vm, _context: &SectionContext) -> Result<Option<Block>, Failure> {
-    Ok(None)
-}
-
-/// What the failure of a prelude is to the run.
-pub(crate) fn prelude_failure(_context: &SectionContext, raised: BlockFailure) -> Failure {
-    Failure::from_block(raised)
-}
-
-/// Reads a section's `var` back as JSON data.
-pub(crate) fn read_var(lua: &Lua, _context: &SectionContext) -> Result<serde_json::Value, Failure> {
-    let value: Value = lua.globals().raw_get("var").map_err(|error| Failure::lua(error.to_string()))?;
-    runvil_lua::to_json(lua, &value, "var").map_err(|error| Failure::lua(error.to_string()))
 }

@@ -60,6 +60,15 @@ pub(crate) struct SectionState {
     pub(crate) tools: ToolScope,
 }
 
+impl SectionState {
+    /// Counts a tool call that is dispatched, and with the first of them fixes `sys.model`.
+    pub(crate) fn count_call(&mut self, run: &RunShared, name: &str) {
+        let selected = self.selection.clone();
+        let model = || selected.or_else(|| run.roles.default()).map(|model| model.name().to_owned());
+        self.tools.count(&run.catalog, name, model);
+    }
+}
+
 impl SectionContext {
     pub(crate) fn new(entry: SectionEntry) -> Self {
         let SectionEntry {

@@ -1,5 +1,6 @@
 //! Tasks: sections that run as their own chains beside the chain that spawned them (book: Tasks).
 
+mod builtin;
 mod cancel;
 mod end;
 mod fanout;
@@ -16,7 +17,8 @@ use std::sync::Arc;
 
 use serde_json::Value;
 
-pub(crate) use model::AllowedTargets;
+pub(crate) use builtin::{builtin_schemas, is_builtin};
+pub(crate) use model::{AllowedTargets, BuiltinCall};
 pub(crate) use notice::Notice;
 pub(crate) use slots::Slots;
 pub(crate) use table::Tasks;
@@ -82,7 +84,7 @@ pub(crate) enum TaskRequest {
     /// `tasks.concurrency`, which sets the limit where it has one.
     Concurrency(Option<u64>),
     /// A call that the model made of a task built-in.
-    Builtin(Box<model::BuiltinCall>),
+    Builtin(Box<BuiltinCall>),
 }
 
 /// What a new task starts from.

@@ -91,7 +91,10 @@ impl Run {
             .expect("a block ends inside its section");
         frame.running = None;
         if std::mem::take(&mut frame.in_setup) {
-            return Flow::NextBlock;
+            return match crate::globals::preludes_installed(&frame.context) {
+                Ok(()) => Flow::NextBlock,
+                Err(failure) => self.section_failed(id, failure, false),
+            };
         }
         if let Some(target) = frame.context.take_jump() {
             return self.jumped(id, &target);

@@ -6,7 +6,7 @@ use runvil_lua::mlua::Value;
 ///
 /// # Errors
 /// The value's Lua type name, when it cannot be a result.
-pub(super) fn result_text(value: &Value) -> Result<Option<String>, &'static str> {
+pub(crate) fn result_text(value: &Value) -> Result<Option<String>, &'static str> {
     Ok(Some(match value {
         Value::Nil => return Ok(None),
         Value::String(text) => text.to_string_lossy(),

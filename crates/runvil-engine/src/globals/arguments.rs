@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use runvil_lua::{
-    Nulls, Vm,
+    Nulls, Seal, Vm,
     mlua::{self, Lua, Value},
 };
 use runvil_syntax::Args;
@@ -14,6 +14,13 @@ use crate::{Failure, section::SectionContext};
 
 /// The refusal of every assignment to a frozen `argv`.
 const FROZEN: &str = "argv is frozen outside H1: assign it in H1 only";
+
+/// How the tables of a frozen `argv` show themselves.
+const SEAL: Seal<'_> = Seal {
+    protection: "argv is frozen",
+    refusal: "argv is frozen outside H1: cannot set field",
+    quotes_every_field: false,
+};
 
 /// A chain's argument string and the frozen `argv` that goes with it.
 #[derive(Debug, Clone, PartialEq)]
@@ -51,12 +58,13 @@ pub(super) fn install(vm: &Vm, context: &SectionContext) -> mlua::Result<()> {
     lua.globals().raw_set("args", context.args.text.as_str())?;
     let argv = context.args.argv.as_ref();
     if context.section.is_some() {
-        let frozen = match argv {
-            Some(argv) => runvil_lua::from_json(lua, argv, Nulls::Kept)?,
-            None => Value::Nil,
-        };
+        let frozen = argv.map_or(Ok(Value::Nil), |argv| SEAL.value(lua, argv))?;
         return vm.guard_constant("argv", &frozen, FROZEN);
     }
+    // What H1 code assigns lies in `_G` itself; while nothing does, the guard keeps an author's metatable away from it.
+    let absent = lua.create_function(|_, ()| Ok(Value::Nil))?;
+    let assign = lua.create_function(|lua, (_, value): (Value, Value)| lua.globals().raw_set("argv", value))?;
+    vm.guard_global("argv", &absent, &assign)?;
     let value = argv.map_or(Ok(Value::Nil), |argv| runvil_lua::from_json(lua, argv, Nulls::Kept))?;
     lua.globals().raw_set("argv", value)
 }

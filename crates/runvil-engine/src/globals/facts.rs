@@ -1,9 +1,44 @@
 //! `sys`: the facts that the run keeps about itself (book: Run facts in `sys` and `ui`).
 
+use std::sync::Arc;
+
+use runvil_lua::{
+    Nulls, Seal,
+    mlua::{self, Lua, Table},
+};
 use serde_json::{Map, Value};
 
 use super::when;
 use crate::section::SectionContext;
+
+/// How `sys` shows itself.
+const SEAL: Seal<'_> = Seal {
+    protection: "sys is sealed",
+    refusal: "sys is read-only; cannot set",
+    quotes_every_field: true,
+};
+
+/// What a read of a field that is not there raises, up to its name.
+const UNKNOWN: &str = "unknown sys field";
+
+/// What a read by a key that is no string raises.
+const NO_NAME: &str = "sys fields must be accessed by string key";
+
+/// Installs `sys`. What the section learns later, it looks up at the read.
+pub(super) fn install(lua: &Lua, context: &Arc<SectionContext>) -> mlua::Result<()> {
+    let fields = lua.create_table()?;
+    for (name, value) in all(context).as_object().into_iter().flatten() {
+        fields.raw_set(name.as_str(), runvil_lua::from_json(lua, value, Nulls::Kept)?)?;
+    }
+    let later = lua.create_table()?;
+    let own = Arc::clone(context);
+    let look_up = lua.create_function(move |_, (_, name): (Table, String)| {
+        Ok(if name == "model" { own.state().tools.model().map(str::to_owned) } else { None })
+    })?;
+    later.raw_set("__index", look_up)?;
+    fields.set_metatable(Some(later))?;
+    lua.globals().raw_set("sys", SEAL.fields(lua, &fields, UNKNOWN, NO_NAME)?)
+}
 
 /// One field of `sys`, `None` where there is none now.
 pub(crate) fn get(context: &SectionContext, field: &str) -> Option<Value> {

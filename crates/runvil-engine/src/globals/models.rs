@@ -17,7 +17,6 @@ use crate::{
     Failure, InvalidModelId,
     models::{DefaultIsSet, Model, OptionFault, Sampling},
     section::SectionContext,
-    tools,
 };
 
 static LOOP: Helper = Helper::new("runvil/loop.lua", include_str!("../lua/loop.lua"));
@@ -84,7 +83,7 @@ fn natives(lua: &Lua, context: &Arc<SectionContext>) -> mlua::Result<MultiValue>
         record,
         fail,
         clear,
-        tools::batch_runner(lua, context)?,
+        super::tools::batch_runner(lua)?,
         lua.create_function(|lua, methods: (Function, Function)| handle::bind(lua, methods))?,
     ];
     Ok(functions.into_iter().map(Value::Function).collect())

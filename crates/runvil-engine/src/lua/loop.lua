@@ -4,7 +4,7 @@
 -- overflowed is compacted and sent again, and the calls of a tool round are run.
 local natives = ...
 local get, use, set_default, infer, infer_on, open, open_on, round, open_compaction, begin, settle, record, fail, clear,
-  run_batch, bind = natives()
+  batch_runner, bind = natives()
 
 local compactors = { fail = fail, clear = clear }
 
@@ -28,7 +28,7 @@ local function run(compactor)
     if outcome == 'done' then
       return
     end
-    record(detail, run_batch(detail))
+    record(detail, batch_runner()(detail))
   end
 end
 

@@ -32,12 +32,9 @@ impl AllowedTargets {
     }
 }
 
-/// The four names, in the order in which a round lists them.
-pub(crate) const BUILTINS: [&str; 4] = ["task", "task_cancel", "task_status", "await_tasks"];
-
 /// One call of a built-in by the model.
 pub(crate) struct BuiltinCall {
-    /// One of [`BUILTINS`].
+    /// One of the four names.
     pub(crate) name: String,
     pub(crate) arguments: Map<String, Value>,
     /// The section's allowlist.
