@@ -68,6 +68,19 @@ impl Lines {
     }
 }
 
+/// The first line of `text` without its line end, and what is below it.
+pub(crate) fn split_line(text: &str) -> (&str, &str) {
+    let Some(end) = memchr::memchr2(b'\n', b'\r', text.as_bytes()) else {
+        return (text, "");
+    };
+    let line_end = if text[end..].starts_with("\r\n") {
+        2
+    } else {
+        1
+    };
+    (&text[..end], &text[end + line_end..])
+}
+
 /// A count as a line or column number.
 pub(crate) fn saturating(count: usize) -> u32 {
     u32::try_from(count).unwrap_or(u32::MAX)

@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 use std::ops::Range;
 
-use crate::lines::{Lines, saturating};
+use crate::lines::{Lines, saturating, split_line};
 use crate::{ParseError, Position, Problem};
 
 const BYTE_ORDER_MARK: &[u8] = b"\xEF\xBB\xBF";
@@ -34,23 +34,27 @@ impl<'a> Source<'a> {
             true => Cow::Owned(text.replace("\r\n", "\n")),
             false => Cow::Borrowed(text),
         };
-        let all = Lines::of(text.as_bytes());
-        if all.text(0, &text).trim() != DELIMITER {
+        let (first, yaml) = split_line(&text);
+        if first.trim() != DELIMITER {
             return Err(Problem::NoFrontmatter.into());
         }
-        let closes = |&line: &usize| {
-            let rest = all.text(line, &text).strip_prefix(DELIMITER);
-            rest.is_some_and(|rest| rest.trim().is_empty())
+        let (mut rest, mut yaml_lines) = (yaml, 0);
+        let (closer, body) = loop {
+            let (line, below) = split_line(rest);
+            if closes(line) {
+                break (rest, below);
+            }
+            if below.is_empty() {
+                return Err(Problem::UnclosedFrontmatter.into());
+            }
+            (rest, yaml_lines) = (below, yaml_lines + 1);
         };
-        let closer = (1..all.count())
-            .find(closes)
-            .ok_or(Problem::UnclosedFrontmatter)?;
-        let body_start = all.end(closer);
+        let offset = |part: &str| text.len() - part.len();
         Ok(Source {
-            frontmatter: all.end(0)..all.start(closer),
-            body_start,
-            body_line: saturating(closer + 2),
-            lines: Lines::of(&text.as_bytes()[body_start..]),
+            frontmatter: offset(yaml)..offset(closer),
+            body_start: offset(body),
+            body_line: saturating(yaml_lines).saturating_add(3),
+            lines: Lines::of(body.as_bytes()),
             text,
         })
     }
@@ -83,6 +87,11 @@ impl<'a> Source<'a> {
     pub(crate) fn line(&self, offset: usize) -> u32 {
         self.position(offset).line
     }
+}
+
+fn closes(line: &str) -> bool {
+    let rest = line.strip_prefix(DELIMITER);
+    rest.is_some_and(|rest| rest.trim().is_empty())
 }
 
 fn not_utf8(file: &[u8], offset: usize) -> ParseError {
