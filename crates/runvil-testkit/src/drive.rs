@@ -177,7 +177,11 @@ impl<'a> Driver<'a> {
     /// Stops the calls that wait. Tells whether there were any.
     fn stop(&mut self) -> bool {
         let stopped = self.open.take_stoppable();
-        for id in &stopped {
+        for Open { id, kind, state } in &stopped {
+            // A round that was sent took its reply with it.
+            if let (EffectKind::ModelRound(round), State::Waiting) = (kind, state) {
+                let _ = self.model.assign(round);
+            }
             self.run.answer(*id, Answer::Dropped);
         }
         !stopped.is_empty()

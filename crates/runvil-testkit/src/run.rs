@@ -2,12 +2,12 @@
 
 use std::collections::BTreeMap;
 
-use runvil_engine::prompt::Prompt;
+use runvil_engine::{RunOutcome, prompt::Prompt};
 use runvil_harness::{Preparation, RunReport, prepare};
 use serde_json::{Map, Value};
 
 use crate::{
-    case::{ActionKind, ActionMoment, Case},
+    case::{ActionKind, ActionMoment, Case, ParseWant},
     drive::{Driven, Driver},
     guard::CaseGuard,
     host::ScriptedHost,
@@ -41,6 +41,9 @@ pub(crate) fn run_case(case: &Case, guard: &CaseGuard) -> Result<Observed, CaseE
 }
 
 async fn observe(case: &Case, guard: &CaseGuard) -> Result<Observed, CaseError> {
+    if matches!(case.expect.parse, Some(ParseWant::Succeeds)) {
+        return parse_only(case);
+    }
     let ScriptedHost {
         host,
         launch,
@@ -61,13 +64,35 @@ async fn observe(case: &Case, guard: &CaseGuard) -> Result<Observed, CaseError> 
     let mut seen = Observed::from((report, driven));
     seen.files = store.files();
     if case.expect.looks_at_the_parse() {
-        let source = case.prompt_bytes().map_err(CaseError::Broke)?;
-        match Prompt::parse(&source, &case.host.name).result {
-            Ok(prompt) => seen.frontmatter = as_map(&prompt)?,
-            Err(error) => seen.parse_error = Some(error),
-        }
+        look_at_the_parse(case, &mut seen)?;
     }
     Ok(seen)
+}
+
+/// A case that wants its file to parse does not run it.
+fn parse_only(case: &Case) -> Result<Observed, CaseError> {
+    let mut seen = Observed {
+        parse_error: None,
+        frontmatter: Map::new(),
+        outcome: RunOutcome::Cancelled,
+        events: Vec::new(),
+        requests: Vec::new(),
+        tool_calls: Vec::new(),
+        effects: 0,
+        files: BTreeMap::new(),
+        output: None,
+    };
+    look_at_the_parse(case, &mut seen)?;
+    Ok(seen)
+}
+
+fn look_at_the_parse(case: &Case, seen: &mut Observed) -> Result<(), CaseError> {
+    let source = case.prompt_bytes().map_err(CaseError::Broke)?;
+    match Prompt::parse(&source, &case.host.name).result {
+        Ok(prompt) => seen.frontmatter = as_map(&prompt)?,
+        Err(error) => seen.parse_error = Some(error),
+    }
+    Ok(())
 }
 
 fn cancels_at_start(case: &Case) -> bool {

@@ -106,8 +106,8 @@ impl OpenWork {
         Some((at, self.work.remove(&id)?))
     }
 
-    /// Takes the calls that a stop drops (book: Stopping the round in flight).
-    pub(super) fn take_stoppable(&mut self) -> Vec<EffectId> {
+    /// Takes the calls that a stop drops, in issue order (book: Stopping the round in flight).
+    pub(super) fn take_stoppable(&mut self) -> Vec<Open> {
         let stoppable = |open: &&Open| match &open.kind {
             EffectKind::ModelRound(_) | EffectKind::Timer { .. } => true,
             EffectKind::ToolCall(call) => !call.survives_stop,
@@ -119,10 +119,7 @@ impl OpenWork {
             .filter(stoppable)
             .map(|open| open.id)
             .collect();
-        for id in &ids {
-            self.work.remove(id);
-        }
-        ids
+        ids.iter().filter_map(|id| self.work.remove(id)).collect()
     }
 
     /// What is outstanding, in words.
