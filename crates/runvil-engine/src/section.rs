@@ -61,7 +61,7 @@ pub(crate) struct SectionState {
 }
 
 impl SectionState {
-    /// Counts a tool call that is dispatched, and with the first of them fixes `sys.model`.
+    /// Counts a tool call that is dispatched. The first of them fixes the section's model.
     pub(crate) fn count_call(&mut self, run: &RunShared, name: &str) {
         let selected = self.selection.clone();
         let model = || selected.or_else(|| run.roles.default()).map(|model| model.name().to_owned());

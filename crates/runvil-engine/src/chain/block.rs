@@ -66,8 +66,11 @@ impl Run {
         }
     }
 
-    /// Hands a block's request to the module that serves it.
+    /// Hands a block's request to the module that serves it. Once the run is cancelled, none is served.
     fn request(&mut self, id: &ChainId, values: MultiValue) -> Flow {
+        if self.shared.cancel.is_cancelled() {
+            return Flow::Parked;
+        }
         let request = match Request::read(values) {
             Ok(request) => request,
             Err(error) => {

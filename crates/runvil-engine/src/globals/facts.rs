@@ -1,7 +1,5 @@
 //! `sys`: the facts that the run keeps about itself (book: Run facts in `sys` and `ui`).
 
-use std::sync::Arc;
-
 use runvil_lua::{
     Nulls, Seal,
     mlua::{self, Lua, Table},
@@ -24,20 +22,25 @@ const UNKNOWN: &str = "unknown sys field";
 /// What a read by a key that is no string raises.
 const NO_NAME: &str = "sys fields must be accessed by string key";
 
-/// Installs `sys`. What the section learns later, it looks up at the read.
-pub(super) fn install(lua: &Lua, context: &Arc<SectionContext>) -> mlua::Result<()> {
+/// Registry slot of the fields of a VM's `sys`.
+const FIELDS: &str = "runvil.sys";
+
+/// Installs `sys`.
+pub(super) fn install(lua: &Lua, context: &SectionContext) -> mlua::Result<()> {
     let fields = lua.create_table()?;
     for (name, value) in all(context).as_object().into_iter().flatten() {
         fields.raw_set(name.as_str(), runvil_lua::from_json(lua, value, Nulls::Kept)?)?;
     }
-    let later = lua.create_table()?;
-    let own = Arc::clone(context);
-    let look_up = lua.create_function(move |_, (_, name): (Table, String)| {
-        Ok(if name == "model" { own.state().tools.model().map(str::to_owned) } else { None })
-    })?;
-    later.raw_set("__index", look_up)?;
-    fields.set_metatable(Some(later))?;
-    lua.globals().raw_set("sys", SEAL.fields(lua, &fields, UNKNOWN, NO_NAME)?)
+    lua.globals().raw_set("sys", SEAL.fields(lua, &fields, UNKNOWN, NO_NAME)?)?;
+    lua.set_named_registry_value(FIELDS, fields)
+}
+
+/// Adds `sys.model`, where the section has one from its first tool call on.
+pub(super) fn add_model(lua: &Lua, context: &SectionContext) -> mlua::Result<()> {
+    match context.state().tools.model() {
+        Some(model) => lua.named_registry_value::<Table>(FIELDS)?.raw_set("model", model),
+        None => Ok(()),
+    }
 }
 
 /// One field of `sys`, `None` where there is none now.

@@ -13,6 +13,7 @@ use runvil_lua::{
     mlua::{self, Function, IntoLuaMulti, Lua, MultiValue, Table, Value},
 };
 
+use super::facts;
 use crate::{Failure, section::SectionContext};
 
 /// The Lua half of the tables.
@@ -52,6 +53,12 @@ fn set<R: IntoLuaMulti>(
 ) -> mlua::Result<()> {
     let context = Arc::clone(context);
     table.raw_set(name, lua.create_function(move |lua, given| Ok(native(lua, &context, given)?))?)
+}
+
+/// Counts a call, and serves `sys.model` from the first one on.
+fn count(lua: &Lua, context: &SectionContext, name: &str) -> Result<(), Failure> {
+    context.state().count_call(&context.run, name);
+    facts::add_model(lua, context).map_err(internal)
 }
 
 /// The sequence part of a table: the values from index 1 up to the first nil.

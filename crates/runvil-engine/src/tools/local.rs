@@ -17,10 +17,12 @@ pub(crate) enum ParameterFault {
     Kind { name: String, kind: String },
     #[error("tools.offer_local param {0:?} must be a type string or a {{type, description}} array")]
     Spec(String),
+    #[error("a parameter's {{type, description}} array must start with a type string, got {0}")]
+    First(&'static str),
     #[error("tools.offer_local param names must be strings, got {0}")]
     Name(&'static str),
-    #[error("tools.offer_local param {name:?} {what} must be a string, got {got}")]
-    Element { name: String, what: &'static str, got: &'static str },
+    #[error("tools.offer_local param {name:?} description must be a string, got {got}")]
+    Description { name: String, got: &'static str },
 }
 
 /// The schema object that declares these parameters, all of them required, in the order of their names.

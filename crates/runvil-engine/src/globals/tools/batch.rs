@@ -7,7 +7,7 @@ use runvil_lua::{
     mlua::{self, AnyUserData, IntoLuaMulti, Lua, MultiValue, Table, Value},
 };
 
-use super::{internal, set};
+use super::{count, internal, set};
 use crate::{
     EventKind, Failure, RunError,
     conversation::{RoundCall, RoundCalls},
@@ -15,7 +15,7 @@ use crate::{
     request::Request,
     section::SectionContext,
     tasks::{AllowedTargets, BuiltinCall, TaskRequest, is_builtin},
-    tools::{CatalogCall, ToolRequest},
+    tools::{CatalogCall, CatalogTool, ToolRequest},
 };
 
 pub(super) fn install(lua: &Lua, context: &Arc<SectionContext>, natives: &Table) -> mlua::Result<()> {
@@ -58,27 +58,29 @@ fn next_call(
         return ("built-in", request).into_lua_multi(lua).map_err(internal);
     }
     if context.state().tools.has_local(&call.name) {
-        context.state().count_call(&context.run, &call.name);
+        count(lua, context, &call.name)?;
         let arguments = serde_json::Value::Object(call.arguments.clone());
         let arguments = runvil_lua::from_json(lua, &arguments, Nulls::Kept).map_err(internal)?;
         let step = ("local", call.name.as_str(), arguments, call.id.as_str(), round.turn);
         return step.into_lua_multi(lua).map_err(internal);
     }
-    let together: Vec<_> = round.calls[place..].iter().map_while(|call| bound(context, round.turn, call)).collect();
+    let mut together = Vec::new();
+    for call in &round.calls[place..] {
+        let Some(tool) = bound(context, call) else { break };
+        count(lua, context, &tool.id)?;
+        together.push(CatalogCall::new(tool, call.arguments.clone().into(), &call.id, round.turn));
+    }
     let request = Request::Tool(ToolRequest::Batch(together));
     ("batch", request).into_lua_multi(lua).map_err(internal)
 }
 
-/// A call of a catalog tool, counted; `None` for one that runs alone.
-fn bound(context: &SectionContext, turn: u32, call: &RoundCall) -> Option<CatalogCall> {
-    let mut state = context.state();
-    if is_builtin(&call.name) || state.tools.has_local(&call.name) {
+/// The catalog tool that a call names; `None` for a call that runs alone.
+fn bound<'a>(context: &'a SectionContext, call: &RoundCall) -> Option<&'a CatalogTool> {
+    if is_builtin(&call.name) || context.state().tools.has_local(&call.name) {
         return None;
     }
     let catalog = &context.run.catalog;
-    let tool = catalog.by_wire_name(&call.name).and_then(|id| catalog.tool(id))?;
-    state.count_call(&context.run, &tool.id);
-    Some(CatalogCall::new(tool, call.arguments.clone().into(), &call.id, turn))
+    catalog.by_wire_name(&call.name).and_then(|id| catalog.tool(id))
 }
 
 fn builtin(lua: &Lua, context: &SectionContext, call: &RoundCall) -> Result<BuiltinCall, Failure> {

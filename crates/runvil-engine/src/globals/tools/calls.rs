@@ -8,7 +8,7 @@ use runvil_lua::{
 };
 use serde_json::Map;
 
-use super::{internal, objects, set};
+use super::{count, internal, objects, set};
 use crate::{
     Failure,
     globals::check::type_name,
@@ -44,7 +44,7 @@ impl From<CallRefusal> for Failure {
 pub(super) fn install(lua: &Lua, context: &Arc<SectionContext>, natives: &Table) -> mlua::Result<()> {
     set(lua, context, natives, "prepare", |lua, context, given| prepare(lua, context, &given))?;
     set(lua, context, natives, "turn", |_, context, _| Ok(context.run.turns(&context.task)))?;
-    set(lua, context, natives, "count", |_, context, given| count(context, given.get(1)))?;
+    set(lua, context, natives, "count", |_, context, given| read_count(context, given.get(1)))?;
     set(lua, context, natives, "refuse_count", |_, _, _| Err::<(), _>(CallRefusal::ReadOnly.into()))
 }
 
@@ -55,23 +55,21 @@ fn prepare(lua: &Lua, context: &SectionContext, given: &MultiValue) -> Result<Mu
     let name = objects::tool_id(tool).ok_or_else(|| CallRefusal::NotATool(type_name(tool)))?;
     let arguments = arguments(lua, given.get(1))?;
     let catalog = &context.run.catalog;
-    let mut state = context.state();
-    if let Loading::Prelude(place) | Loading::CalledTool(place) = state.tools.loading {
-        state.tools.loading = Loading::CalledTool(place);
+    let loading = context.state().tools.loading;
+    if let Loading::Prelude(place) | Loading::CalledTool(place) = loading {
+        context.state().tools.loading = Loading::CalledTool(place);
         return Err(CallRefusal::InPrelude.into());
     }
     if is_builtin(&name) {
         return Err(unbound(context, name));
     }
-    if state.tools.has_local(&name) {
-        state.count_call(&context.run, &name);
-        drop(state);
+    if context.state().tools.has_local(&name) {
+        count(lua, context, &name)?;
         let arguments = runvil_lua::from_json(lua, &arguments.into(), Nulls::Kept).map_err(internal)?;
         return (name, arguments).into_lua_multi(lua).map_err(internal);
     }
     let Some(tool) = catalog.tool(&name) else { return Err(unbound(context, name)) };
-    state.count_call(&context.run, &name);
-    drop(state);
+    count(lua, context, &name)?;
     let turn = context.run.turns(&context.task);
     let call = CatalogCall::new(tool, arguments.into(), "", turn);
     Request::Tool(ToolRequest::Script(call)).into_lua_multi(lua).map_err(internal)
@@ -95,7 +93,7 @@ fn arguments(lua: &Lua, value: Option<&Value>) -> Result<Map<String, serde_json:
 }
 
 /// A count of `tools.calls`.
-fn count(context: &SectionContext, key: Option<&Value>) -> Result<u64, Failure> {
+fn read_count(context: &SectionContext, key: Option<&Value>) -> Result<u64, Failure> {
     let key = match key {
         Some(Value::String(key)) => key.to_string_lossy(),
         Some(Value::Integer(key)) => key.to_string(),

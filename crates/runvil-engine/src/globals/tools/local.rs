@@ -65,10 +65,10 @@ fn declared(params: &Table) -> Result<serde_json::Value, Failure> {
                 let kind: Value = spec.raw_get(1).map_err(internal)?;
                 let description: Value = spec.raw_get(2).map_err(internal)?;
                 Parameter {
-                    kind: element(&name, "type", &kind)?,
+                    kind: kind_of(&kind)?,
                     description: match &description {
                         Value::Nil => None,
-                        given => Some(element(&name, "description", given)?),
+                        given => Some(description_of(&name, given)?),
                     },
                 }
             }
@@ -79,10 +79,18 @@ fn declared(params: &Table) -> Result<serde_json::Value, Failure> {
     parameters(declared).map_err(fault)
 }
 
-fn element(name: &str, what: &'static str, value: &Value) -> Result<String, Failure> {
+/// The type that a spec table leads with.
+fn kind_of(first: &Value) -> Result<String, Failure> {
+    match first {
+        Value::String(kind) => Ok(kind.to_string_lossy()),
+        other => Err(fault(ParameterFault::First(type_name(other)))),
+    }
+}
+
+fn description_of(name: &str, value: &Value) -> Result<String, Failure> {
     match value {
         Value::String(text) => Ok(text.to_string_lossy()),
-        other => Err(fault(ParameterFault::Element { name: name.to_owned(), what, got: type_name(other) })),
+        other => Err(fault(ParameterFault::Description { name: name.to_owned(), got: type_name(other) })),
     }
 }
 
