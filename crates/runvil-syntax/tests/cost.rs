@@ -39,7 +39,9 @@ fn many_small_blocks() {
     let list = "- a\n".repeat(SIZE / 4);
     parse(&format!("## L\n{list}"));
     parse(&"a\n\n---\n\n".repeat(SIZE / 8));
-    parse(&"```lua\n```\n".repeat(SIZE / 11));
+    let fences = "```lua\n```\n".repeat(SIZE / 11);
+    parse(&fences);
+    parse(&format!("## S\n{fences}"));
     parse(
         &(0..SIZE / 8)
             .map(|number| format!("## {number}\n"))

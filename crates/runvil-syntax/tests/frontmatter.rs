@@ -10,9 +10,8 @@ fn file(yaml: &str) -> String {
 }
 
 fn decoded(yaml: &str) -> Frontmatter {
-    let parsed = parse_structure(file(yaml).as_bytes());
-    parsed
-        .unwrap_or_else(|error| panic!("{yaml:?}: {error}"))
+    parse_structure(file(yaml).as_bytes())
+        .expect(yaml)
         .frontmatter
 }
 
