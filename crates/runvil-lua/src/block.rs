@@ -109,22 +109,14 @@ impl Block {
     fn arguments(&self, vm: &Vm, with: Resume) -> mlua::Result<MultiValue> {
         let lua = vm.lua();
         if !self.started {
-            return match with {
-                Resume::Start => Ok(MultiValue::new()),
-                Resume::Values(values) => Ok(values),
-                Resume::Build(build) => (build.0)(lua),
-                Resume::Raise(failure) => Err(failure.into()),
-            };
+            return answer(lua, with);
         }
-        vm.shared().forget();
         raw::forget_origins(lua)?;
-        let (succeeds, mut values) = match with {
-            Resume::Start => (true, MultiValue::new()),
-            Resume::Values(values) => (true, values),
-            Resume::Build(build) => (true, (build.0)(lua)?),
-            Resume::Raise(failure) => {
-                let value = Value::Table(failure.into_error_value(lua)?);
-                (false, MultiValue::from_iter([value]))
+        let (succeeds, mut values) = match answer(lua, with) {
+            Ok(values) => (true, values),
+            Err(error) => {
+                let value = Failure::from_native(&error).into_error_value(lua)?;
+                (false, MultiValue::from_iter([Value::Table(value)]))
             }
         };
         values.push_front(Value::Boolean(succeeds));
@@ -137,6 +129,27 @@ impl Block {
             Ok((raised, traceback)) => classify(vm, raised, traceback.as_deref(), out_of_memory),
             Err(error) => raised_by_native(vm, &error, None),
         })
+    }
+}
+
+/// The values of an answer, or the error to raise.
+fn answer(lua: &Lua, with: Resume) -> mlua::Result<MultiValue> {
+    match with {
+        Resume::Start => Ok(MultiValue::new()),
+        Resume::Values(values) => values
+            .into_iter()
+            .map(|value| counted(lua, value))
+            .collect(),
+        Resume::Build(build) => (build.0)(lua),
+        Resume::Raise(failure) => Err(failure.into()),
+    }
+}
+
+/// Puts a string on the Lua heap, where the memory ceiling counts it: one that was made of a Rust `String` is not.
+fn counted(lua: &Lua, value: Value) -> mlua::Result<Value> {
+    match value {
+        Value::String(text) => lua.create_string(text.as_bytes()).map(Value::String),
+        other => Ok(other),
     }
 }
 
@@ -178,16 +191,9 @@ fn raised_table(vm: &Vm, table: &Table, traceback: Option<&str>) -> mlua::Result
         let text = display(&Value::Table(table.clone()));
         return Ok(runtime(vm, &runtime_error(&text), traceback));
     }
-    Ok(match raw::origin_of(lua, table)? {
-        Value::Integer(index) => {
-            let known = usize::try_from(index)
-                .ok()
-                .and_then(|index| vm.shared().recall(index));
-            let failure = known.map_or_else(|| Failure::read(table), Ok)?;
-            end_with(vm, failure, Freshness::Origin, traceback)
-        }
-        Value::Table(copy) => end_with(vm, Failure::read(&copy)?, Freshness::Origin, traceback),
-        _ => end_with(vm, Failure::read(table)?, Freshness::Table, traceback),
+    Ok(match Failure::behind(lua, table)? {
+        Some(failure) => end_with(vm, failure, Freshness::Origin, traceback),
+        None => end_with(vm, Failure::read(table)?, Freshness::Table, traceback),
     })
 }
 

@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use mlua::{Lua, Table, Value};
 
-use crate::raw::{self, Shared};
+use crate::raw;
 
 /// The error kind of every failure on the Lua side (book: The `lua` kind).
 pub const LUA_KIND: &str = "lua";
@@ -114,10 +114,18 @@ impl Failure {
         }
         raw::bless_error_value(lua, &table)?;
         if self.is_worth_remembering() {
-            let index = Shared::of(lua).remember(self);
-            raw::remember_origin(lua, &table, index)?;
+            raw::remember_origin(lua, &table, &lua.create_any_userdata(Remembered(self))?)?;
         }
         Ok(table)
+    }
+
+    /// The failure that stands behind an error value as it was raised, as long as it is remembered.
+    pub(crate) fn behind(lua: &Lua, table: &Table) -> mlua::Result<Option<Self>> {
+        match raw::origin_of(lua, table)? {
+            Value::UserData(remembered) => Ok(Some(remembered.borrow::<Remembered>()?.0.clone())),
+            Value::Table(copy) => Self::read(&copy).map(Some),
+            _ => Ok(None),
+        }
     }
 
     /// A plain `lua` failure holds nothing that its table does not show.
@@ -147,6 +155,9 @@ impl Failure {
         Ok(failure)
     }
 }
+
+/// A failure on the Lua heap.
+struct Remembered(Failure);
 
 fn field_value(value: &Value) -> Option<FieldValue> {
     match value {

@@ -337,3 +337,11 @@ fn an_error_in_a_handler_ends_as_lua_says() {
     ));
     assert!(message.contains("deep"), "{message}");
 }
+
+#[test]
+fn a_fresh_vm_is_small() {
+    let vm = vm();
+    let used = vm.lua().used_memory();
+    assert!(used < 96 * 1024, "{used} bytes");
+    println!("a fresh VM takes {used} bytes of Lua heap");
+}

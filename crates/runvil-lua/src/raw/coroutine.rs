@@ -5,6 +5,7 @@ use std::ffi::c_int;
 use mlua::ffi;
 use mlua::{Lua, MultiValue, Thread, Value};
 
+use super::Shared;
 use super::protect::is_raised_nil;
 
 /// How a resume ended.
@@ -24,23 +25,28 @@ pub(crate) fn resume(
 ) -> mlua::Result<(Ended, MultiValue)> {
     let co = thread.state();
     let mut status = ffi::LUA_ERRRUN;
-    // SAFETY: `co` is a live thread of this VM that waits or was not started. The closure holds nothing with a
-    // destructor; the arguments are its stack, and what it leaves there are the results.
-    let values = unsafe {
-        lua.exec_raw(arguments, |state| {
-            let count = ffi::lua_gettop(state);
-            if ffi::lua_checkstack(co, count) == 0 {
-                ffi::luaL_error(state, c"stack overflow".as_ptr());
-            }
-            ffi::lua_xmove(state, co, count);
-            let mut results: c_int = 0;
-            status = ffi::lua_resume(co, state, count, &raw mut results);
-            if status == ffi::LUA_OK || status == ffi::LUA_YIELD {
-                ffi::luaL_checkstack(state, results, c"too many results".as_ptr());
-                ffi::lua_xmove(co, state, results);
-            }
-        })?
+    let shared = Shared::of(lua);
+    let run = || {
+        // SAFETY: `co` waits or was not started. The closure owns nothing; the arguments are its stack, and what it
+        // leaves there are the results.
+        unsafe {
+            lua.exec_raw(arguments, |state| {
+                let count = ffi::lua_gettop(state);
+                if ffi::lua_checkstack(co, count) == 0 {
+                    ffi::luaL_error(state, c"stack overflow".as_ptr());
+                }
+                ffi::lua_xmove(state, co, count);
+                let mut results: c_int = 0;
+                status = ffi::lua_resume(co, state, count, &raw mut results);
+                if status == ffi::LUA_OK || status == ffi::LUA_YIELD {
+                    ffi::luaL_checkstack(state, results, c"too many results".as_ptr());
+                    ffi::lua_xmove(co, state, results);
+                }
+            })
+        }
     };
+    // SAFETY: `co` is a live thread of this VM, and nothing else resumes it meanwhile.
+    let values = unsafe { shared.cancel.watch(co, run) }?;
     let ended = match status {
         ffi::LUA_YIELD => Ended::Yielded,
         ffi::LUA_OK => Ended::Returned,

@@ -3,15 +3,15 @@
 use std::ffi::c_int;
 
 use mlua::ffi::{self, lua_State};
-use mlua::{Lua, Table, Value};
+use mlua::{AnyUserData, Lua, Table, Value};
 
 use super::{CFunction, Key};
 
 /// Registry slot of the metatable that all error values of a VM share.
 static METATABLE: Key = Key::new();
 
-/// Registry slot of the table from error value to what stands behind it: the index of a failure that Rust
-/// remembers, or a copy of the fields for one that Lua code raised.
+/// Registry slot of the table from error value to what stands behind it: a userdata that holds a failure, or a copy
+/// of the fields for one that Lua code raised. An error value that nobody holds drops out.
 static ORIGINS: Key = Key::new();
 
 const METHODS: [(&std::ffi::CStr, CFunction); 2] =
@@ -37,11 +37,12 @@ pub(super) unsafe fn install(state: *mut lua_State) {
 
 /// # Safety
 ///
-/// Protected mode, one free stack slot.
+/// Protected mode, three free stack slots.
 unsafe fn reset_origins(state: *mut lua_State) {
-    // SAFETY: one push, one pop.
+    // SAFETY: pushes and pops balance.
     unsafe {
         ffi::lua_createtable(state, 0, 0);
+        super::weaken_keys(state);
         ffi::lua_rawsetp(state, ffi::LUA_REGISTRYINDEX, ORIGINS.address());
     }
 }
@@ -70,11 +71,11 @@ pub(crate) fn is_error_value(lua: &Lua, table: &Table) -> mlua::Result<bool> {
     }
 }
 
-/// Records that the failure with this index stands behind the error value.
-pub(crate) fn remember_origin(lua: &Lua, table: &Table, index: usize) -> mlua::Result<()> {
-    // SAFETY: the closure gets the table and the index and consumes both.
+/// Records what stands behind the error value.
+pub(crate) fn remember_origin(lua: &Lua, table: &Table, origin: &AnyUserData) -> mlua::Result<()> {
+    // SAFETY: the closure gets both values and consumes them.
     unsafe {
-        lua.exec_raw::<()>((table, index), |state| {
+        lua.exec_raw::<()>((table, origin), |state| {
             ffi::lua_rawgetp(state, ffi::LUA_REGISTRYINDEX, ORIGINS.address());
             ffi::lua_insert(state, 1);
             ffi::lua_rawset(state, 1);
@@ -83,7 +84,7 @@ pub(crate) fn remember_origin(lua: &Lua, table: &Table, index: usize) -> mlua::R
     }
 }
 
-/// What stands behind the error value: an index, a table of fields, or nil.
+/// What stands behind the error value: a userdata, a table of fields, or nil.
 pub(crate) fn origin_of(lua: &Lua, table: &Table) -> mlua::Result<Value> {
     // SAFETY: the closure gets the table and leaves one value.
     unsafe {

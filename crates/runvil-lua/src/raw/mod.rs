@@ -8,7 +8,9 @@ mod build;
 mod coroutine;
 mod error_value;
 mod globals;
+mod hook;
 mod iterate;
+mod pattern;
 mod protect;
 mod random;
 mod reader;
@@ -32,6 +34,7 @@ pub(crate) use self::error_value::{
     bless_error_value, forget_origins, is_error_value, origin_of, remember_origin,
 };
 pub(crate) use self::globals::{materializer, serve, serve_constant, serve_lazily, settle};
+pub(crate) use self::hook::arm;
 pub(crate) use self::reader::{Identity, Nature, Reader, Seen, Slot, StackFull, read};
 pub(crate) use self::seal::{refuse_fields, strict_fields};
 pub(crate) use self::setup::{Setup, kit, set_up};
@@ -120,5 +123,20 @@ unsafe fn type_error(state: *mut lua_State, argument: c_int, expected: &CStr) ->
         );
         ffi::luaL_argerror(state, argument, text);
         ffi::lua_error(state)
+    }
+}
+
+/// Makes the table on top of the stack weak in its keys.
+///
+/// # Safety
+///
+/// Protected mode or a function that Lua called, a table on top, two free stack slots.
+unsafe fn weaken_keys(state: *mut lua_State) {
+    // SAFETY: pushes and pops balance.
+    unsafe {
+        ffi::lua_createtable(state, 0, 1);
+        ffi::lua_pushstring(state, c"k".as_ptr());
+        ffi::lua_setfield(state, -2, c"__mode".as_ptr());
+        ffi::lua_setmetatable(state, -2);
     }
 }

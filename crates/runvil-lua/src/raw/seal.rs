@@ -13,7 +13,7 @@ pub(crate) fn refuse_fields(lua: &Lua, refusal: &str, quoted: bool) -> mlua::Res
     // SAFETY: the closure gets two values, which become the function's upvalues.
     unsafe {
         lua.exec_raw((refusal, quoted), |state| {
-            ffi::lua_pushcclosure(state, refuse_field, 2)
+            ffi::lua_pushcclosure(state, refuse_field, 2);
         })
     }
 }

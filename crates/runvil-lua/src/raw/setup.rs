@@ -8,7 +8,8 @@ use mlua::{Function, Lua, Table};
 
 use super::stock::{learn, stock};
 use super::{
-    CFunction, Shared, error_value, globals, iterate, protect, random, sort, suspend, tables, text,
+    CFunction, Shared, error_value, globals, iterate, pattern, protect, random, sort, suspend,
+    tables, text,
 };
 
 /// What a VM's setup needs.
@@ -47,7 +48,13 @@ const TABLES: [(&CStr, CFunction); 5] = [
 ];
 
 /// `string` functions that the sandbox replaces.
-const STRINGS: [(&CStr, CFunction); 1] = [(c"format", text::format)];
+const STRINGS: [(&CStr, CFunction); 5] = [
+    (c"find", pattern::find),
+    (c"format", text::format),
+    (c"gmatch", pattern::gmatch),
+    (c"gsub", pattern::gsub),
+    (c"match", pattern::match_),
+];
 
 /// Base functions that the sandbox removes.
 const REMOVED: [&CStr; 10] = [

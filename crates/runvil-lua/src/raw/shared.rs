@@ -8,7 +8,6 @@ use mlua::Lua;
 use mlua::ffi::{self, lua_State};
 
 use crate::cancel::CancelFlag;
-use crate::failure::Failure;
 use crate::locate::Labels;
 
 /// The state of one VM that lives outside its Lua heap. Each of its Lua threads points to it.
@@ -19,8 +18,6 @@ pub(crate) struct Shared {
     pub(crate) memory_bytes: usize,
     /// The blocks of the VM, whose lines map to the prompt file.
     labels: Mutex<Labels>,
-    /// The failures behind the error values that were built since the last suspending call.
-    failures: Mutex<Vec<Failure>>,
     /// Whether a lazy global may be left to make.
     lazy_globals: AtomicBool,
     /// What the next seed of `math.randomseed()` is made from.
@@ -35,7 +32,6 @@ impl Shared {
             cancel,
             memory_bytes,
             labels: Mutex::default(),
-            failures: Mutex::default(),
             lazy_globals: AtomicBool::new(false),
             seeds: AtomicU64::new(fold(seed, 3)),
             addresses: AtomicI64::new(0),
@@ -77,21 +73,6 @@ impl Shared {
         self.labels.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    pub(crate) fn remember(&self, failure: Failure) -> usize {
-        let mut failures = self.failures();
-        failures.push(failure);
-        failures.len() - 1
-    }
-
-    pub(crate) fn recall(&self, index: usize) -> Option<Failure> {
-        self.failures().get(index).cloned()
-    }
-
-    /// Forgets the failures.
-    pub(crate) fn forget(&self) {
-        self.failures().clear();
-    }
-
     pub(crate) fn set_lazy_globals(&self, any: bool) {
         self.lazy_globals.store(any, Ordering::Relaxed);
     }
@@ -111,10 +92,6 @@ impl Shared {
 
     pub(super) fn next_address(&self) -> i64 {
         self.addresses.fetch_add(1, Ordering::Relaxed) + 1
-    }
-
-    fn failures(&self) -> MutexGuard<'_, Vec<Failure>> {
-        self.failures.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

@@ -63,12 +63,9 @@ library! {
     Strings {
         byte: c"byte",
         char: c"char",
-        find: c"find",
         format: c"format",
-        gsub: c"gsub",
         len: c"len",
         lower: c"lower",
-        match_: c"match",
         rep: c"rep",
         sub: c"sub",
         upper: c"upper",

@@ -138,10 +138,7 @@ unsafe fn push_numbers(state: *mut lua_State) {
     // SAFETY: one value more on the stack than before.
     unsafe {
         ffi::lua_createtable(state, 0, 4);
-        ffi::lua_createtable(state, 0, 1);
-        ffi::lua_pushstring(state, c"k".as_ptr());
-        ffi::lua_setfield(state, -2, c"__mode".as_ptr());
-        ffi::lua_setmetatable(state, -2);
+        super::weaken_keys(state);
         ffi::lua_pushvalue(state, -1);
         ffi::lua_rawsetp(state, ffi::LUA_REGISTRYINDEX, NUMBERS.address());
     }
