@@ -46,7 +46,7 @@ pub use effect::{
     ReplyCall, StoreCall, ToolCall, ToolFailure, ToolOutput, Usage,
 };
 pub use error::{
-    CALL_DEPTH_CAP, CallForm, ErrorKind, Failure, Location, LogQuota, RunError, RunErrorKind,
+    CALL_DEPTH_CAP, CallForm, ErrorKind, Failure, Fields, Location, LogQuota, RunError, RunErrorKind,
 };
 pub use event::{
     AbandonReason, Event, EventKind, Provenance, ReplyOrigin, RequestedCall, TaskOrigin,

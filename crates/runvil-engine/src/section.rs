@@ -19,7 +19,6 @@ use crate::{
 /// natives run only while the machine resumes a block, so a lock is never contended.
 pub(crate) struct SectionContext {
     pub(crate) run: Arc<RunShared>,
-    pub(crate) chain: ChainId,
     /// The nearest enclosing task.
     pub(crate) task: ChainId,
     /// The section entry id, `sys.id`.
@@ -38,7 +37,6 @@ pub(crate) struct SectionContext {
 /// What an entry is made of.
 pub(crate) struct SectionEntry {
     pub(crate) run: Arc<RunShared>,
-    pub(crate) chain: ChainId,
     pub(crate) task: ChainId,
     pub(crate) id: String,
     pub(crate) section: Option<SectionId>,
@@ -73,7 +71,6 @@ impl SectionContext {
     pub(crate) fn new(entry: SectionEntry) -> Self {
         let SectionEntry {
             run,
-            chain,
             task,
             id,
             section,
@@ -83,7 +80,6 @@ impl SectionContext {
         } = entry;
         Self {
             run,
-            chain,
             task,
             id,
             section,

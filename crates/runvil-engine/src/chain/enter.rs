@@ -30,7 +30,6 @@ impl Run {
         }
         let context = Arc::new(SectionContext::new(SectionEntry {
             run: Arc::clone(&shared),
-            chain: id.clone(),
             task: chain.task.clone(),
             id: chain.next_entry(),
             section,

@@ -137,10 +137,7 @@ fn part(value: Value) -> Result<ContentPart, PartFault> {
             _ => Err(PartFault::NoText),
         },
         "image_url" => {
-            let mut image = match fields.remove("image_url") {
-                Some(Value::Object(image)) => image,
-                _ => return Err(PartFault::NoUrl),
-            };
+            let Some(Value::Object(mut image)) = fields.remove("image_url") else { return Err(PartFault::NoUrl) };
             match image.remove("url") {
                 Some(Value::String(url)) => Ok(ContentPart::ImageUrl {
                     image_url: ImageUrl { url },

@@ -93,6 +93,9 @@ impl From<mlua::Error> for TaskArgument {
     }
 }
 
+/// Checks a call's arguments and makes its request.
+type Check = fn(MultiValue) -> Result<TaskRequest, TaskArgument>;
+
 /// The natives that make the requests, by function name.
 pub(super) fn natives(lua: &Lua, context: &Arc<SectionContext>) -> mlua::Result<Table> {
     let natives = lua.create_table_with_capacity(0, 10)?;
@@ -104,7 +107,7 @@ pub(super) fn natives(lua: &Lua, context: &Arc<SectionContext>) -> mlua::Result<
         fanout(lua, &own, &given).map_err(|refused| Failure::from(refused).into())
     })?;
     natives.raw_set("fanout", fanout)?;
-    let waits: [(&str, fn(MultiValue) -> Result<TaskRequest, TaskArgument>); 8] = [
+    let waits: [(&str, Check); 8] = [
         ("join_any", |given| Ok(TaskRequest::JoinAny(wait("tasks.join_any", &given)?))),
         ("join", |given| Ok(TaskRequest::Join(wait("tasks.join", &given)?))),
         ("cancel", |given| Ok(TaskRequest::Cancel(task("tasks.cancel", given.front())?))),

@@ -73,6 +73,7 @@ fn sequence(table: &Table) -> Result<Vec<Value>, Failure> {
 }
 
 /// An error of the VM itself, such as one of its memory.
+#[allow(clippy::needless_pass_by_value, reason = "`map_err` hands the error over")]
 fn internal(error: mlua::Error) -> Failure {
     Failure::lua(error.to_string())
 }

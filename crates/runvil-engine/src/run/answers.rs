@@ -32,19 +32,19 @@ impl Run {
         let OpenEffect { chain, purpose, .. } = open;
         match (purpose, answer) {
             (Purpose::Round(round), Answer::Model(reply)) => {
-                self.round_answered(&chain, *round, Some((*reply).into()))
+                self.round_answered(&chain, *round, Some((*reply).into()));
             }
             (Purpose::Round(round), _) => self.round_answered(&chain, *round, None),
             (Purpose::Tool(call), Answer::Tool(output)) => {
-                self.tool_answered(&chain, *call, Some(output.into()))
+                self.tool_answered(&chain, *call, Some(output.into()));
             }
             (Purpose::Tool(call), _) => self.tool_answered(&chain, *call, None),
             (Purpose::Store(op), Answer::Store(reply)) => {
-                self.store_answered(&chain, op, Some(reply.into()))
+                self.store_answered(&chain, op, Some(reply.into()));
             }
             (Purpose::Store(op), _) => self.store_answered(&chain, op, None),
             (Purpose::Timer { timer }, answer) => {
-                self.timer_answered(&chain, &timer, matches!(answer, Answer::Timer))
+                self.timer_answered(&chain, &timer, matches!(answer, Answer::Timer));
             }
         }
     }

@@ -18,6 +18,9 @@ pub(crate) enum Resume {
     Wait,
 }
 
+/// Makes values in the VM of the chain that is resumed.
+type BuildFn = Box<dyn FnOnce(&Lua) -> mlua::Result<MultiValue> + Send>;
+
 /// The answer to a request that a block made.
 ///
 /// It is built without the VM: the values come to life in the chain that is resumed.
@@ -31,7 +34,7 @@ pub(crate) enum Reply {
     /// The call returns one value converted from JSON, its nulls as `json.null`.
     Json(Value),
     /// The call returns what this builds in the chain's VM.
-    Build(Box<dyn FnOnce(&Lua) -> mlua::Result<MultiValue> + Send>),
+    Build(BuildFn),
     /// The call raises.
     Raise(Failure),
 }

@@ -68,9 +68,9 @@ impl Run {
 
     /// All arms ended, or one failed the fanout: the earliest failed arm in collection order is the one that it raises,
     /// after the others are cancelled. No arm runs on, so all that the arms did comes before the caller's next step.
-    pub(super) fn conclude_fanout(&mut self, id: &ChainId, arms: Arms) -> Reply {
+    pub(super) fn conclude_fanout(&mut self, id: &ChainId, arms: &Arms) -> Reply {
         let fatal = arms.ids.iter().find(|arm| self.tasks.get(arm).is_some_and(Arms::is_fatal));
-        let Some(fatal) = fatal.cloned() else { return self.collect_arms(id, &arms) };
+        let Some(fatal) = fatal.cloned() else { return self.collect_arms(id, arms) };
         for arm in &arms.ids {
             self.cancel_task(arm);
             self.deliver_task(id, arm);

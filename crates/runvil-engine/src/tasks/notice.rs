@@ -48,9 +48,4 @@ impl Run {
             })
             .collect()
     }
-
-    /// Whether a notice waits for the model of a chain.
-    pub(crate) fn has_notices(&mut self, id: &ChainId) -> bool {
-        !self.chain(id).notices.is_empty()
-    }
 }

@@ -185,7 +185,7 @@ impl Run {
                 first.map_or(Reply::Nothing, |task| self.deliver_task(id, &task).into_reply())
             }
             WaitKind::All(members) => self.deliver_all(id, &members, timed_out),
-            WaitKind::Arms(arms) => self.conclude_fanout(id, arms),
+            WaitKind::Arms(arms) => self.conclude_fanout(id, &arms),
             WaitKind::Model(awaiting) => self.conclude_await(id, &awaiting, timed_out),
         }
     }

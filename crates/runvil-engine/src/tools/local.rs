@@ -26,9 +26,9 @@ pub(crate) enum ParameterFault {
 }
 
 /// The schema object that declares these parameters, all of them required, in the order of their names.
-pub(crate) fn parameters(declared: BTreeMap<String, Parameter>) -> Result<Value, ParameterFault> {
+pub(crate) fn parameters(declared: &BTreeMap<String, Parameter>) -> Result<Value, ParameterFault> {
     let mut properties = serde_json::Map::new();
-    for (name, Parameter { kind, description }) in &declared {
+    for (name, Parameter { kind, description }) in declared {
         if !["string", "integer", "number", "boolean"].contains(&kind.as_str()) {
             return Err(ParameterFault::Kind { name: name.clone(), kind: kind.clone() });
         }

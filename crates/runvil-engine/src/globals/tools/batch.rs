@@ -23,7 +23,7 @@ pub(super) fn install(lua: &Lua, context: &Arc<SectionContext>, natives: &Table)
         with_calls(&given, |calls, place| next_call(lua, context, calls, place))
     })?;
     set(lua, context, natives, "answered", |_, context, given| {
-        let text = given.get(2).and_then(Value::as_string).map(|text| text.to_string_lossy());
+        let text = given.get(2).and_then(Value::as_string).map(mlua::LuaString::to_string_lossy);
         let served = given.get(3).and_then(Value::as_boolean).unwrap_or_default();
         with_calls(&given, |calls, place| {
             builtin_answered(context, calls, place, text.clone().unwrap_or_default(), served);

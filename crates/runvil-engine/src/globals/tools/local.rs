@@ -57,7 +57,7 @@ fn wrong_type(expected: &str, got: Option<&Value>) -> Failure {
 fn declared(params: &Table) -> Result<serde_json::Value, Failure> {
     let mut declared = BTreeMap::new();
     for (key, spec) in runvil_lua::ordered_pairs(params).map_err(internal)? {
-        let Value::String(name) = &key else { return Err(fault(ParameterFault::Name(type_name(&key)))) };
+        let Value::String(name) = &key else { return Err(fault(&ParameterFault::Name(type_name(&key)))) };
         let name = name.to_string_lossy();
         let parameter = match &spec {
             Value::String(kind) => Parameter { kind: kind.to_string_lossy(), description: None },
@@ -72,29 +72,29 @@ fn declared(params: &Table) -> Result<serde_json::Value, Failure> {
                     },
                 }
             }
-            _ => return Err(fault(ParameterFault::Spec(name))),
+            _ => return Err(fault(&ParameterFault::Spec(name))),
         };
         declared.insert(name, parameter);
     }
-    parameters(declared).map_err(fault)
+    parameters(&declared).map_err(|refused| fault(&refused))
 }
 
 /// The type that a spec table leads with.
 fn kind_of(first: &Value) -> Result<String, Failure> {
     match first {
         Value::String(kind) => Ok(kind.to_string_lossy()),
-        other => Err(fault(ParameterFault::First(type_name(other)))),
+        other => Err(fault(&ParameterFault::First(type_name(other)))),
     }
 }
 
 fn description_of(name: &str, value: &Value) -> Result<String, Failure> {
     match value {
         Value::String(text) => Ok(text.to_string_lossy()),
-        other => Err(fault(ParameterFault::Description { name: name.to_owned(), got: type_name(other) })),
+        other => Err(fault(&ParameterFault::Description { name: name.to_owned(), got: type_name(other) })),
     }
 }
 
-fn fault(fault: ParameterFault) -> Failure {
+fn fault(fault: &ParameterFault) -> Failure {
     Failure::lua(fault.to_string())
 }
 
@@ -115,7 +115,7 @@ impl UserData for RunningHandler {
 
 /// Takes what a handler returned as the call's result: `(alias, call id, round, value)`.
 fn accept(context: &SectionContext, given: &MultiValue) -> Result<String, Failure> {
-    let text = |place: usize| given.get(place).and_then(Value::as_string).map(|text| text.to_string_lossy());
+    let text = |place: usize| given.get(place).and_then(Value::as_string).map(mlua::LuaString::to_string_lossy);
     let (alias, tool_call_id) = (text(0).unwrap_or_default(), text(1).unwrap_or_default());
     let turn = given.get(2).and_then(Value::as_u32).unwrap_or_default();
     let content = match result_text(given.get(3).unwrap_or(&Value::Nil)) {

@@ -34,7 +34,7 @@ pub(super) struct PackObject {
 impl UserData for ToolObject {
     fn add_methods<M: UserDataMethods<Self>>(methods: &mut M) {
         methods.add_meta_method(MetaMethod::Index, |lua, tool, key: Value| {
-            match key.as_string().map(|key| key.to_string_lossy()).as_deref() {
+            match key.as_string().map(mlua::LuaString::to_string_lossy).as_deref() {
                 Some("id") => tool.id.as_str().into_lua(lua),
                 Some("description") => {
                     tool.run.catalog.offered(&tool.id).map(|found| found.description.as_str()).into_lua(lua)
@@ -51,7 +51,7 @@ impl UserData for ToolObject {
 impl UserData for PackObject {
     fn add_methods<M: UserDataMethods<Self>>(methods: &mut M) {
         methods.add_meta_method(MetaMethod::Index, |lua, pack, key: Value| {
-            match key.as_string().map(|key| key.to_string_lossy()).as_deref() {
+            match key.as_string().map(mlua::LuaString::to_string_lossy).as_deref() {
                 Some("name") => pack.id.as_str().into_lua(lua),
                 Some("tools") => {
                     let tools = pack.run.catalog.pack(&pack.id).map(|pack| pack.tools.as_slice());
