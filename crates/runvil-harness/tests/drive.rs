@@ -503,7 +503,14 @@ async fn a_stop_interrupts_the_calls_that_wait_and_the_run_goes_on() {
     let control = launch.control.clone();
     let mut heard = Heard::reacting(|line| {
         if line.starts_with("start 1 ") || line.starts_with("start 2 ") {
-            control.stop();
+            let control = control.clone();
+            tokio::spawn(async move {
+                // By then the work has begun.
+                for _ in 0..8 {
+                    tokio::task::yield_now().await;
+                }
+                control.stop();
+            });
         }
     });
     let report = host.run(launch, &mut heard).await;
@@ -584,17 +591,22 @@ async fn a_cancel_gives_up_every_call_and_never_resumes_one() {
     let control = launch.control.clone();
     let mut heard = Heard::reacting(|line| {
         if line.starts_with("start 2 ") {
-            control.cancel();
+            let control = control.clone();
+            tokio::spawn(async move {
+                // By then the work has begun.
+                for _ in 0..8 {
+                    tokio::task::yield_now().await;
+                }
+                control.cancel();
+            });
         }
     });
     let report = host.run(launch, &mut heard).await;
     assert_eq!(report.outcome, RunOutcome::Cancelled);
     assert_eq!(heard.of("log"), [""; 0]);
     assert_eq!(heard.of("answer"), ["1 dropped", "2 dropped"]);
-    assert_eq!(
-        heard.lines.last().map(String::as_str),
-        Some("event run_failed")
-    );
+    let last = heard.lines.iter().rfind(|line| line.starts_with("event "));
+    assert_eq!(last.map(String::as_str), Some("event run_failed"));
     assert_eq!(given_up.load(Ordering::SeqCst), 2);
 }
 
