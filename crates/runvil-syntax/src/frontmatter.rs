@@ -101,6 +101,27 @@ pub enum ArgType {
     Number,
 }
 
+impl ArgType {
+    /// The four, in the book's order.
+    pub const ALL: [ArgType; 4] = [
+        ArgType::String,
+        ArgType::Boolean,
+        ArgType::Integer,
+        ArgType::Number,
+    ];
+
+    /// The word that declares it.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            ArgType::String => "string",
+            ArgType::Boolean => "boolean",
+            ArgType::Integer => "integer",
+            ArgType::Number => "number",
+        }
+    }
+}
+
 /// An argument's default value.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[serde(untagged)]
@@ -144,4 +165,31 @@ pub enum Keyword {
     Creative,
     /// Soft: a chat-tuned model.
     Chat,
+}
+
+impl Keyword {
+    /// The seven, in the book's order.
+    pub const ALL: [Keyword; 7] = [
+        Keyword::Thinking,
+        Keyword::NoThinking,
+        Keyword::Frontier,
+        Keyword::Fast,
+        Keyword::Small,
+        Keyword::Creative,
+        Keyword::Chat,
+    ];
+
+    /// The word that declares it.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Keyword::Thinking => "thinking",
+            Keyword::NoThinking => "no-thinking",
+            Keyword::Frontier => "frontier",
+            Keyword::Fast => "fast",
+            Keyword::Small => "small",
+            Keyword::Creative => "creative",
+            Keyword::Chat => "chat",
+        }
+    }
 }

@@ -6,13 +6,6 @@ use super::scalar::{Kind, Scalar};
 use super::value::{Decoded, Value};
 use super::{ArgDeclaration, ArgDefault, ArgType, Args};
 
-const TYPES: [(&str, ArgType); 4] = [
-    ("string", ArgType::String),
-    ("boolean", ArgType::Boolean),
-    ("integer", ArgType::Integer),
-    ("number", ArgType::Number),
-];
-
 /// Decodes the value of an `args:` key.
 pub(super) fn decode(value: &Value<'_>) -> Decoded<Args> {
     Ok(Args {
@@ -22,10 +15,11 @@ pub(super) fn decode(value: &Value<'_>) -> Decoded<Args> {
 }
 
 fn declaration(value: &Value<'_>) -> Decoded<ArgDeclaration> {
+    let types = ArgType::ALL.map(|kind| (kind.name(), kind));
     let (mut kind, mut optional, mut default, mut description) = (None, None, None, None);
     for entry in value.entries("a map of arg declaration keys")? {
         match entry.name()? {
-            "type" => entry.fill(&mut kind, |value| value.variant(&TYPES))?,
+            "type" => entry.fill(&mut kind, |value| value.variant(&types))?,
             "optional" => entry.fill(&mut optional, Value::boolean)?,
             "default" => entry.fill(&mut default, |value| Ok(value.clone()))?,
             "description" => entry.fill(&mut description, Value::optional_text)?,
@@ -57,8 +51,7 @@ fn default_of(value: &Value<'_>, kind: ArgType) -> Decoded<Option<ArgDefault>> {
         return Ok(Some(default));
     }
     let found = type_name(content);
-    let declared = TYPES.iter().find(|(_, declared)| *declared == kind);
-    let declared = declared.map_or("", |(name, _)| name);
+    let declared = kind.name();
     Err(value.reject(&format!(
         "the default has type `{found}`, which does not match the declared type `{declared}`"
     )))

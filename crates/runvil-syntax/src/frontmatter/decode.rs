@@ -183,15 +183,7 @@ fn role(value: &Value<'_>) -> Decoded<RoleDeclaration> {
 }
 
 fn role_keywords(value: &Value<'_>) -> Decoded<Vec<Keyword>> {
-    let keywords = [
-        ("thinking", Keyword::Thinking),
-        ("no-thinking", Keyword::NoThinking),
-        ("frontier", Keyword::Frontier),
-        ("fast", Keyword::Fast),
-        ("small", Keyword::Small),
-        ("creative", Keyword::Creative),
-        ("chat", Keyword::Chat),
-    ];
+    let keywords = Keyword::ALL.map(|keyword| (keyword.name(), keyword));
     let items = value.items("a list of keywords")?;
     items.iter().map(|item| item.variant(&keywords)).collect()
 }
