@@ -59,6 +59,9 @@ fn calls() -> impl Strategy<Value = Vec<Call>> {
 }
 
 proptest! {
+    // Each case makes real files, so fewer than usual.
+    #![proptest_config(ProptestConfig::with_cases(64))]
+
     #[test]
     fn a_directory_behaves_as_memory_does(calls in calls()) {
         let root = tempfile::tempdir().expect("a temporary directory");
