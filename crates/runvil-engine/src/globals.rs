@@ -15,7 +15,6 @@ mod prompt_reads;
 mod prose;
 mod state;
 mod store;
-mod suspending;
 mod tasks;
 mod tools;
 mod when;
@@ -23,8 +22,8 @@ mod when;
 use std::sync::Arc;
 
 use runvil_lua::{
-    Nulls, Vm,
-    mlua::{self, IntoLuaMulti},
+    Helper, Nulls, Vm,
+    mlua::{self, IntoLuaMulti, Lua, LuaString, MultiValue},
 };
 
 pub(crate) use arguments::{Arguments, Seeds, current as current_arguments};
@@ -33,38 +32,67 @@ pub(crate) use libraries::{Libraries, end_all as end_library_loads};
 pub(crate) use preludes::{installed as preludes_installed, prelude_failure, start as preludes};
 pub(crate) use prose::PendingProse;
 pub(crate) use state::read_var;
-use suspending::Suspending;
 
 use crate::{section::SectionContext, untrusted};
 
-/// Installs every Engine global of a section entry, in the book's order.
+/// The globals that a helper makes at the first use of one of them, and the natives that it asks for.
+const MADE_BY_HELPERS: [(&[&str], &Helper); 6] = [
+    (&["call", "jump"], &control::CONTROL),
+    (&["store"], &store::STORE),
+    (&["tasks"], &tasks::TASKS),
+    (&["models", "compactors"], &models::LOOP),
+    (&["tools", "packs"], &tools::TOOLS),
+    (&["require"], &libraries::REQUIRE),
+];
+
+/// Installs every Engine global of a section entry. Most are made at their first use: an entry pays for what it uses.
 pub(crate) fn install(vm: &Vm, context: &Arc<SectionContext>, var: &serde_json::Value) -> mlua::Result<()> {
     let lua = vm.lua();
-    let globals = lua.globals();
     arguments::install(vm, context)?;
     state::install_var(lua, var)?;
-    facts::install(lua, context)?;
-    log::install(lua, context)?;
-    let suspending = Suspending::new(vm)?;
     prose::install(vm, context)?;
-    if let Some(ui) = &context.run.facts.ui {
-        let ui = ui.clone();
-        globals.raw_set("ui", lua.create_function(move |lua, ()| runvil_lua::from_json(lua, &ui, Nulls::Dropped))?)?;
-    }
+    messages::install(vm, context)?;
     if let Some(item) = context.seeds.as_ref().and_then(|seeds| seeds.item.as_ref()) {
-        globals.raw_set("item", runvil_lua::from_json(lua, item, Nulls::Kept)?)?;
+        lua.globals().raw_set("item", runvil_lua::from_json(lua, item, Nulls::Kept)?)?;
     }
     let own = Arc::clone(context);
-    globals.raw_set("untrusted", lua.create_function(move |_, text: String| Ok(untrusted::wrap(&own.run.nonce, &text)))?)?;
-    control::install(vm, &suspending, context)?;
+    let natives = lua.create_function(move |lua, room: LuaString| natives(lua, &own, &room.to_string_lossy()))?;
+    let natives = natives.into_lua_multi(lua)?;
+    for (names, helper) in MADE_BY_HELPERS {
+        vm.lazy_helper(names, helper, natives.clone())?;
+    }
+    let own = Arc::clone(context);
+    vm.lazy_globals(&["sys"], move |lua| facts::table(lua, &own)?.into_lua_multi(lua))?;
+    let own = Arc::clone(context);
+    vm.lazy_globals(&["log"], move |lua| log::function(lua, &own)?.into_lua_multi(lua))?;
     let own = Arc::clone(context);
     vm.lazy_globals(&["prompt"], move |lua| prompt_reads::table(lua, &own)?.into_lua_multi(lua))?;
-    let wrap = suspending.clone();
-    vm.lazy_globals(&["store"], move |lua| store::table(lua, &wrap)?.into_lua_multi(lua))?;
-    let natives = tasks::natives(lua, context)?;
-    vm.lazy_helper(&["tasks"], &tasks::TASKS, natives.into_lua_multi(lua)?)?;
-    messages::install(vm, context)?;
-    models::install(vm, context)?;
-    vm.lazy_helper(&["tools", "packs"], &tools::TOOLS, tools::natives(lua, context)?)?;
-    libraries::install(vm, context)
+    let own = Arc::clone(context);
+    vm.lazy_globals(&["untrusted"], move |lua| {
+        let own = Arc::clone(&own);
+        let wrap = move |_: &Lua, text: String| Ok(untrusted::wrap(&own.run.nonce, &text));
+        lua.create_function(wrap)?.into_lua_multi(lua)
+    })?;
+    if context.run.facts.ui.is_some() {
+        let own = Arc::clone(context);
+        vm.lazy_globals(&["ui"], move |lua| {
+            let ui = own.run.facts.ui.clone();
+            lua.create_function(move |lua, ()| ui.as_ref().map(|ui| runvil_lua::from_json(lua, ui, Nulls::Dropped)).transpose())?
+                .into_lua_multi(lua)
+        })?;
+    }
+    Ok(())
+}
+
+/// What a helper's globals build on, by the name under which it asks.
+fn natives(lua: &Lua, context: &Arc<SectionContext>, room: &str) -> mlua::Result<MultiValue> {
+    match room {
+        "control" => control::natives(lua, context),
+        "store" => store::natives(lua)?.into_lua_multi(lua),
+        "tasks" => tasks::natives(lua, context)?.into_lua_multi(lua),
+        "models" => models::natives(lua, context),
+        "tools" => tools::natives(lua, context),
+        "require" => libraries::natives(lua, context),
+        other => Err(mlua::Error::runtime(format!("no natives are called {other}"))),
+    }
 }

@@ -3,15 +3,14 @@
 use std::sync::Arc;
 
 use runvil_lua::{
-    Vm,
-    mlua::{self, Lua, MultiValue, Value},
+    Helper,
+    mlua::{self, IntoLuaMulti, Lua, MultiValue, Value},
 };
 
 use super::{
     arguments,
     check::{optional_string, type_name},
     read_var,
-    suspending::Suspending,
 };
 use crate::{
     Failure,
@@ -31,15 +30,16 @@ enum JumpRefusal {
     Transfer,
 }
 
-/// Installs both control functions.
-pub(super) fn install(vm: &Vm, suspending: &Suspending, context: &Arc<SectionContext>) -> mlua::Result<()> {
-    let lua = vm.lua();
-    let globals = lua.globals();
+/// The Lua half of both.
+pub(super) static CONTROL: Helper = Helper::new("runvil/control.lua", include_str!("../lua/control.lua"));
+
+/// The native that makes the request of a `call`, and `jump`.
+pub(super) fn natives(lua: &Lua, context: &Arc<SectionContext>) -> mlua::Result<MultiValue> {
     let own = Arc::clone(context);
-    let call = suspending.wrap(lua, move |lua, arguments| call_request(lua, &own, &arguments))?;
-    globals.raw_set("call", call)?;
+    let call = lua.create_function(move |lua, given| Ok(call_request(lua, &own, &given)?))?;
     let own = Arc::clone(context);
-    globals.raw_set("jump", lua.create_function(move |_, target: Value| jump(&own, &target))?)
+    let jump = lua.create_function(move |_, target: Value| jump(&own, &target))?;
+    (call, jump).into_lua_multi(lua)
 }
 
 /// Checks `call(target, input?)` and takes the called chain's copy of `var` and of the arguments.

@@ -25,21 +25,23 @@ const NO_NAME: &str = "sys fields must be accessed by string key";
 /// Registry slot of the fields of a VM's `sys`.
 const FIELDS: &str = "runvil.sys";
 
-/// Installs `sys`.
-pub(super) fn install(lua: &Lua, context: &SectionContext) -> mlua::Result<()> {
+/// Makes `sys`.
+pub(super) fn table(lua: &Lua, context: &SectionContext) -> mlua::Result<Table> {
     let fields = lua.create_table()?;
     for (name, value) in all(context).as_object().into_iter().flatten() {
         fields.raw_set(name.as_str(), runvil_lua::from_json(lua, value, Nulls::Kept)?)?;
     }
-    lua.globals().raw_set("sys", SEAL.fields(lua, &fields, UNKNOWN, NO_NAME)?)?;
-    lua.set_named_registry_value(FIELDS, fields)
+    let sealed = SEAL.fields(lua, &fields, UNKNOWN, NO_NAME)?;
+    lua.set_named_registry_value(FIELDS, fields)?;
+    Ok(sealed)
 }
 
 /// Adds `sys.model`, where the section has one from its first tool call on.
 pub(super) fn add_model(lua: &Lua, context: &SectionContext) -> mlua::Result<()> {
-    match context.state().tools.model() {
-        Some(model) => lua.named_registry_value::<Table>(FIELDS)?.raw_set("model", model),
-        None => Ok(()),
+    let fields = lua.named_registry_value::<Option<Table>>(FIELDS)?;
+    match (fields, context.state().tools.model()) {
+        (Some(fields), Some(model)) => fields.raw_set("model", model),
+        _ => Ok(()),
     }
 }
 

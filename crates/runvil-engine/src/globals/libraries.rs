@@ -3,15 +3,16 @@
 use std::sync::Arc;
 
 use runvil_lua::{
-    Helper, Vm,
-    mlua::{self, Lua, Table, Value},
+    Helper,
+    mlua::{self, IntoLuaMulti, Lua, MultiValue, Table, Value},
 };
 use runvil_syntax::{Block, SectionId};
 
 use super::{check::type_name, prose::PendingProse};
 use crate::{EventKind, Failure, section::SectionContext};
 
-static REQUIRE: Helper = Helper::new("runvil/require.lua", include_str!("../lua/require.lua"));
+/// The Lua half of `require`.
+pub(super) static REQUIRE: Helper = Helper::new("runvil/require.lua", include_str!("../lua/require.lua"));
 
 /// A `require` that cannot load.
 #[derive(Debug, thiserror::Error)]
@@ -55,9 +56,8 @@ impl Libraries {
     }
 }
 
-/// Installs `require` for the section's whole lifetime.
-pub(super) fn install(vm: &Vm, context: &Arc<SectionContext>) -> mlua::Result<()> {
-    let lua = vm.lua();
+/// The steps of a load, in the order in which the helper names them.
+pub(super) fn natives(lua: &Lua, context: &Arc<SectionContext>) -> mlua::Result<MultiValue> {
     let own = Arc::clone(context);
     let resolve = lua.create_function(move |_, heading: Value| Ok(resolve(&own, &heading)?))?;
     let own = Arc::clone(context);
@@ -74,9 +74,7 @@ pub(super) fn install(vm: &Vm, context: &Arc<SectionContext>) -> mlua::Result<()
             Ok(())
         })
     };
-    let natives = (resolve, begin, enter, ended(true)?, ended(false)?);
-    let require = vm.load_helper(&REQUIRE, natives)?.pop_front().unwrap_or(Value::Nil);
-    lua.globals().raw_set("require", require)
+    (resolve, begin, enter, ended(true)?, ended(false)?).into_lua_multi(lua)
 }
 
 /// The section that a heading names within reach, as a number that keys it.

@@ -4,13 +4,13 @@ use std::{any::Any, sync::Arc};
 
 use runvil_lua::{
     LogRefusal, log_function,
-    mlua::{self, Lua},
+    mlua::{self, Function, Lua},
 };
 
 use crate::{EventKind, Failure, LogQuota, section::SectionContext};
 
-/// Installs `log` with the section VM's quotas.
-pub(super) fn install(lua: &Lua, context: &Arc<SectionContext>) -> mlua::Result<()> {
+/// Makes `log` with the section VM's quotas.
+pub(super) fn function(lua: &Lua, context: &Arc<SectionContext>) -> mlua::Result<Function> {
     let own = Arc::clone(context);
     let report = move |message: &str| own.report(EventKind::Lua { message: message.to_owned() });
     let origin = |refusal| {
@@ -20,5 +20,5 @@ pub(super) fn install(lua: &Lua, context: &Arc<SectionContext>) -> mlua::Result<
         };
         Arc::new(Failure::LogQuota(quota)) as Arc<dyn Any + Send + Sync>
     };
-    lua.globals().raw_set("log", log_function(lua, context.run.facts.limits.lua_log_events, report, origin)?)
+    log_function(lua, context.run.facts.limits.lua_log_events, report, origin)
 }

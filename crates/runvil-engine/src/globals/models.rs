@@ -6,7 +6,7 @@ mod run;
 use std::sync::Arc;
 
 use runvil_lua::{
-    Helper, Vm,
+    Helper,
     mlua::{self, Function, IntoLuaMulti, Lua, MultiValue, Value},
 };
 
@@ -19,7 +19,7 @@ use crate::{
     section::SectionContext,
 };
 
-static LOOP: Helper = Helper::new("runvil/loop.lua", include_str!("../lua/loop.lua"));
+pub(super) static LOOP: Helper = Helper::new("runvil/loop.lua", include_str!("../lua/loop.lua"));
 
 /// Why a role or a model is refused.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
@@ -48,18 +48,8 @@ impl From<RoleFault> for Failure {
     }
 }
 
-/// Declares `models` and `compactors`, which are made at their first use.
-pub(super) fn install(vm: &Vm, context: &Arc<SectionContext>) -> mlua::Result<()> {
-    let context = Arc::clone(context);
-    let natives = vm
-        .lua()
-        .create_function(move |lua, ()| natives(lua, &context))?;
-    let arguments = natives.into_lua_multi(vm.lua())?;
-    vm.lazy_helper(&["models", "compactors"], &LOOP, arguments)
-}
-
 /// The functions that the helper builds on, in the order in which it names them.
-fn natives(lua: &Lua, context: &Arc<SectionContext>) -> mlua::Result<MultiValue> {
+pub(super) fn natives(lua: &Lua, context: &Arc<SectionContext>) -> mlua::Result<MultiValue> {
     let [infer, infer_on, open, open_on, round] = run::natives(lua, context)?;
     let [open_compaction, begin, settle, record, fail, clear] = compactors::natives(lua, context)?;
     let functions = [

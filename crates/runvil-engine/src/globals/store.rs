@@ -1,12 +1,12 @@
 //! The `store` table: eight suspending calls (book: The `store` table).
 
-use runvil_lua::mlua::{self, Lua, MultiValue, Table, Value};
+use runvil_lua::{
+    Helper,
+    mlua::{self, Lua, MultiValue, Table, Value},
+};
 use runvil_vfs::{LineBounds, StoreOp};
 
-use super::{
-    check::{string, type_name},
-    suspending::Suspending,
-};
+use super::check::{string, type_name};
 use crate::{Failure, request::Request};
 
 /// Checks one call's arguments and makes its operation.
@@ -29,13 +29,17 @@ const CALLS: [(&str, Check); 8] = [
     ("exists", |arguments| Ok(StoreOp::Exists { path: path(arguments)? })),
 ];
 
-/// Makes the `store` table.
-pub(super) fn table(lua: &Lua, suspending: &Suspending) -> mlua::Result<Table> {
-    let table = lua.create_table_with_capacity(0, CALLS.len())?;
+/// The Lua half of the table.
+pub(super) static STORE: Helper = Helper::new("runvil/store.lua", include_str!("../lua/store.lua"));
+
+/// The natives that make the requests, by function name.
+pub(super) fn natives(lua: &Lua) -> mlua::Result<Table> {
+    let natives = lua.create_table_with_capacity(0, CALLS.len())?;
     for (name, check) in CALLS {
-        table.raw_set(name, suspending.wrap(lua, move |_, arguments| check(&arguments).map(Request::Store))?)?;
+        let native = lua.create_function(move |_, arguments| Ok(Request::Store(check(&arguments)?)))?;
+        natives.raw_set(name, native)?;
     }
-    Ok(table)
+    Ok(natives)
 }
 
 fn path(arguments: &MultiValue) -> Result<String, Failure> {

@@ -2,9 +2,8 @@
 --
 -- A loop is rounds until one is `done`. The machine judges each round and appends what it ends with; here a round that
 -- overflowed is compacted and sent again, and the calls of a tool round are run.
-local natives = ...
 local get, use, set_default, infer, infer_on, open, open_on, round, open_compaction, begin, settle, record, fail, clear,
-  batch_runner, bind = natives()
+  batch_runner, bind = (...)('models')
 
 local compactors = { fail = fail, clear = clear }
 

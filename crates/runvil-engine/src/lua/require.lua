@@ -2,7 +2,7 @@
 --
 -- A raise passes through as it is, with the library's frames still on the stack for the traceback, so the end of a
 -- failed load is told by a to-be-closed variable and not by a protected call.
-local resolve, begin, enter, succeed, abandon = ...
+local resolve, begin, enter, succeed, abandon = (...)('require')
 
 local saved = {}
 local closing = {

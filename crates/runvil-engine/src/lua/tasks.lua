@@ -1,5 +1,5 @@
 -- `tasks`: natives check the arguments and make the requests; a fanout's results are sealed here.
-local natives = ...
+local natives = (...)('tasks')
 
 local tasks = {}
 for name, native in next, natives do

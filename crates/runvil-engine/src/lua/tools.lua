@@ -1,5 +1,5 @@
 -- `tools` and `packs`: natives check, count and report; here local handlers run inside the block that calls them.
-local natives, packs = ...
+local natives, packs = (...)('tools')
 local prepare, define, enter, accept, next_call, answered, turn =
   natives.prepare, natives.define, natives.enter, natives.accept, natives.next_call, natives.answered, natives.turn
 
