@@ -6,6 +6,8 @@ use std::{
     path::{Path, PathBuf},
 };
 
+use crate::exit::Fault;
+
 /// The most bytes of a prompt file.
 pub(crate) const MAX_PROMPT_BYTES: u64 = 16 * 1024 * 1024;
 
@@ -48,6 +50,17 @@ pub(crate) enum FileError {
 }
 
 impl FileError {
+    /// What to do about it.
+    fn help(&self) -> &'static str {
+        match self {
+            Self::Missing(_) => "check the path",
+            Self::Directory(_) => "name a file in it",
+            Self::TooLarge { .. } => "shorten the file, or check that it is the one that you mean",
+            Self::NotText { .. } => "save the file as UTF-8 text, or check that it is the one that you mean",
+            Self::Io { .. } => "check the file and its permissions",
+        }
+    }
+
     fn io(path: &Path, error: io::Error) -> Self {
         let path = path.to_owned();
         match error.kind() {
@@ -55,6 +68,12 @@ impl FileError {
             io::ErrorKind::IsADirectory => Self::Directory(path),
             _ => Self::Io { path, error },
         }
+    }
+}
+
+impl From<FileError> for Fault {
+    fn from(error: FileError) -> Self {
+        Self::failure(&error).with_help(error.help())
     }
 }
 

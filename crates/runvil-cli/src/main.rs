@@ -17,13 +17,12 @@ mod store;
 use clap::Parser as _;
 
 use args::{Cli, Command};
-use exit::{Exit, Fault};
 
 fn main() -> std::process::ExitCode {
     let Cli { command } = Cli::parse();
     logging::start();
     let exit = match command {
-        Command::Run(args) => commands::run::run(args),
+        Command::Run(args) => commands::run::run(&args),
         Command::Check(args) => commands::check::check(&args),
         Command::Contract(args) => commands::contract::contract(&args),
         Command::Test(args) => commands::test::test(&args),

@@ -55,7 +55,7 @@ fn checked(directory: &Path, option: &str) -> Result<PathBuf, Fault> {
     if directory.exists() && !directory.is_dir() {
         let message = format!("{option} {}: this is not a directory", directory.display());
         return Err(
-            Fault::usage(message).with_help("name a directory; it is made if it is not there yet")
+            Fault::failure(message).with_help("name a directory; it is made if it is not there yet")
         );
     }
     Ok(directory.to_owned())
@@ -69,5 +69,5 @@ fn existing(directory: &Path, argument: &str) -> Result<PathBuf, Fault> {
         "--mount {argument}: there is no directory {}",
         directory.display()
     );
-    Err(Fault::usage(message).with_help("mount a directory that exists"))
+    Err(Fault::failure(message).with_help("mount a directory that exists"))
 }

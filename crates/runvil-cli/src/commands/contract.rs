@@ -15,7 +15,7 @@ use crate::{
 };
 
 pub(crate) fn contract(args: &ContractArgs) -> Result<Exit, Fault> {
-    let source = files::read(&args.file, MAX_PROMPT_BYTES).map_err(Fault::failure)?;
+    let source = files::read(&args.file, MAX_PROMPT_BYTES)?;
     let prompt = match Prompt::parse(&source, "contract").result {
         Ok(prompt) => prompt,
         Err(error) => {

@@ -31,19 +31,19 @@ use crate::{
     store,
 };
 
-pub(crate) fn run(args: RunArgs) -> Result<Exit, Fault> {
-    let source = files::read(&args.file, MAX_PROMPT_BYTES).map_err(Fault::failure)?;
+pub(crate) fn run(args: &RunArgs) -> Result<Exit, Fault> {
+    let source = files::read(&args.file, MAX_PROMPT_BYTES)?;
     // The run parses the file again, for its record. This parse tells what the command has to get ready.
     let parsed = Prompt::parse(&source, &args.name).result;
     let declared = parsed
         .as_ref()
         .ok()
         .map(|prompt| &prompt.tree().frontmatter);
-    check_output(&args, declared)?;
+    check_output(args, declared)?;
     let config = Config::load()?;
     let runtime = Runtime::new()
         .map_err(|error| Fault::failure(format_args!("the runtime does not start: {error}")))?;
-    let exit = runtime.block_on(run_prompt(&args, source, declared, &config));
+    let exit = runtime.block_on(run_prompt(args, source, declared, &config));
     // A thread that waits for standard input, or for Lua that does not come back, must not hold up the end.
     runtime.shutdown_background();
     exit
@@ -86,23 +86,19 @@ async fn run_prompt(
         .limits(config.limits.clone())
         .build()
         .map_err(Fault::usage)?;
-    let listening = Signals::listen()
-        .map_err(|error| Fault::failure(format_args!("signals cannot be heeded: {error}")))?;
     let control = RunControl::new();
     let launch = Launch {
         args: args.args.clone(),
-        input: args
-            .input
-            .as_deref()
-            .map(files::read_text)
-            .transpose()
-            .map_err(Fault::usage)?,
+        input: args.input.as_deref().map(files::read_text).transpose()?,
         services: services(args),
         ui: args.ui.as_deref().map(read_ui).transpose()?,
         store: store::open(args)?,
         control: control.clone(),
         ..Launch::new(source.clone(), &args.name)
     };
+    // From here on a signal ends the run and no longer the process.
+    let listening = Signals::listen()
+        .map_err(|error| Fault::failure(format_args!("signals cannot be heeded: {error}")))?;
     let signals = tokio::spawn(signals::heed(listening, control));
     let mut live = LiveOutput::new();
     let report = host.run(launch, &mut live).await;
@@ -122,12 +118,10 @@ fn services(args: &RunArgs) -> Services {
 }
 
 fn read_ui(path: &Path) -> Result<Value, Fault> {
-    let bytes = files::read(path, MAX_INPUT_BYTES).map_err(Fault::usage)?;
+    let bytes = files::read(path, MAX_INPUT_BYTES)?;
     serde_json::from_slice(&bytes).map_err(|error| {
-        Fault::usage(format_args!(
-            "--ui {}: the file is not JSON: {error}",
-            path.display()
-        ))
+        Fault::failure(format_args!("{}: the file is not JSON: {error}", path.display()))
+            .with_help("--ui takes a JSON file")
     })
 }
 
@@ -139,7 +133,7 @@ fn deliver(args: &RunArgs, source: &[u8], report: RunReport) -> Result<Exit, Fau
             match report.output {
                 Some(Ok(text)) => {
                     if let Some(path) = &args.output {
-                        files::write(path, &text).map_err(Fault::failure)?;
+                        files::write(path, &text)?;
                     }
                 }
                 Some(Err(error)) => out::note(format_args!("warning: {}", with_causes(&error))),

@@ -1,0 +1,216 @@
+//! What the whole-program tests share: the binary, a place to run it in, and the server that it talks to.
+
+#![allow(dead_code, reason = "each test file uses a part of it")]
+
+use std::{
+    ffi::OsStr,
+    fs,
+    io::{BufRead, BufReader, Write},
+    path::{Path, PathBuf},
+    process::{Child, Command, Output, Stdio},
+    sync::{Mutex, OnceLock, PoisonError},
+    thread,
+};
+
+use serde_json::Value;
+use tempfile::TempDir;
+
+/// A directory of its own to run the command in, away from the configuration of whoever runs the tests.
+pub(crate) struct Place {
+    root: TempDir,
+}
+
+impl Place {
+    pub(crate) fn new() -> Self {
+        Self { root: TempDir::new().expect("a directory") }
+    }
+
+    pub(crate) fn path(&self, name: &str) -> PathBuf {
+        self.root.path().join(name)
+    }
+
+    /// Writes a file, and gives its path.
+    pub(crate) fn file(&self, name: &str, contents: impl AsRef<[u8]>) -> PathBuf {
+        let path = self.path(name);
+        fs::create_dir_all(path.parent().expect("a parent")).expect("a directory");
+        fs::write(&path, contents).expect("a file");
+        path
+    }
+
+    /// Writes a prompt file with this frontmatter beyond the usual three keys, and this body.
+    pub(crate) fn prompt(&self, frontmatter: &str, body: &str) -> PathBuf {
+        let text = format!("---\nname: p\ndescription: d\nrunvil: 0\n{frontmatter}---\n\n# P\n\n{body}\n");
+        self.file("prompt.md", text)
+    }
+
+    pub(crate) fn read(&self, name: &str) -> String {
+        fs::read_to_string(self.path(name)).expect("a readable file")
+    }
+
+    /// The command, to be run in this place.
+    pub(crate) fn runvil<I, S>(&self, args: I) -> Runvil
+    where
+        I: IntoIterator<Item = S>,
+        S: AsRef<OsStr>,
+    {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_runvil"));
+        command
+            .args(args)
+            .current_dir(self.root.path())
+            .env("HOME", self.root.path())
+            .env("XDG_CONFIG_HOME", self.path("config"))
+            .env("APPDATA", self.path("config"))
+            .env_remove("RUNVIL_GATEWAY_URL")
+            .env_remove("RUNVIL_GATEWAY_API_KEY")
+            .env_remove("RUNVIL_LOG")
+            .stdin(Stdio::null())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped());
+        Runvil { command, input: None }
+    }
+}
+
+/// One call of the command.
+pub(crate) struct Runvil {
+    command: Command,
+    input: Option<Vec<u8>>,
+}
+
+impl Runvil {
+    pub(crate) fn env(mut self, name: &str, value: impl AsRef<OsStr>) -> Self {
+        self.command.env(name, value);
+        self
+    }
+
+    /// Reaches models through the test server, which behaves as said.
+    pub(crate) fn server(self, behaviour: &str) -> Self {
+        let root = Server::shared().root(behaviour);
+        self.env("RUNVIL_GATEWAY_URL", root)
+    }
+
+    /// Gives it this standard input.
+    pub(crate) fn input(mut self, bytes: impl AsRef<[u8]>) -> Self {
+        self.input = Some(bytes.as_ref().to_owned());
+        self.command.stdin(Stdio::piped());
+        self
+    }
+
+    pub(crate) fn spawn(mut self) -> Child {
+        let mut child = self.command.spawn().expect("the command starts");
+        if let Some(input) = self.input {
+            let mut stdin = child.stdin.take().expect("a piped input");
+            // A command that does not read its input closes it.
+            thread::spawn(move || drop(stdin.write_all(&input)));
+        }
+        child
+    }
+
+    pub(crate) fn run(self) -> Outcome {
+        Outcome::from(self.spawn().wait_with_output().expect("the command ends"))
+    }
+}
+
+/// What a call of the command came to.
+#[derive(Debug)]
+pub(crate) struct Outcome {
+    pub(crate) status: Option<i32>,
+    pub(crate) stdout: String,
+    pub(crate) stderr: String,
+}
+
+impl From<Output> for Outcome {
+    fn from(output: Output) -> Self {
+        Self {
+            status: output.status.code(),
+            stdout: String::from_utf8(output.stdout).expect("text"),
+            stderr: String::from_utf8(output.stderr).expect("text"),
+        }
+    }
+}
+
+impl Outcome {
+    /// The run completed with exactly this result.
+    #[track_caller]
+    pub(crate) fn completed(&self, result: &str) -> &Self {
+        assert_eq!((self.status, self.stdout.as_str()), (Some(0), result), "{self:#?}");
+        self
+    }
+
+    /// The command ended with this status, said this on standard error, wrote no result, and did not panic.
+    #[track_caller]
+    pub(crate) fn refused(&self, status: i32, says: &str) -> &Self {
+        assert_eq!((self.status, self.stdout.as_str()), (Some(status), ""), "{self:#?}");
+        assert!(self.stderr.contains(says), "{self:#?}");
+        assert!(!self.stderr.contains("panicked"), "{self:#?}");
+        self
+    }
+
+    #[track_caller]
+    pub(crate) fn says(&self, text: &str) -> &Self {
+        assert!(self.stderr.contains(text), "{self:#?}");
+        self
+    }
+
+    #[track_caller]
+    pub(crate) fn does_not_say(&self, text: &str) -> &Self {
+        assert!(!self.stderr.contains(text) && !self.stdout.contains(text), "{self:#?}");
+        self
+    }
+}
+
+/// The test server, a process of its own.
+pub(crate) struct Server {
+    port: u16,
+    requests: &'static Mutex<Vec<Value>>,
+    /// Its standard input is what keeps the server alive.
+    _process: Mutex<Child>,
+}
+
+impl Server {
+    pub(crate) fn shared() -> &'static Self {
+        static SERVER: OnceLock<Server> = OnceLock::new();
+        SERVER.get_or_init(Self::start)
+    }
+
+    fn start() -> Self {
+        static REQUESTS: Mutex<Vec<Value>> = Mutex::new(Vec::new());
+        let mut process = Command::new(example("test_server"))
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .spawn()
+            .expect("the test server starts");
+        let mut lines = BufReader::new(process.stdout.take().expect("a piped output")).lines();
+        let port = lines.next().expect("a port").expect("a port").parse().expect("a port");
+        thread::spawn(move || {
+            for line in lines.map_while(Result::ok) {
+                let request = serde_json::from_str(&line).expect("a request");
+                REQUESTS.lock().unwrap_or_else(PoisonError::into_inner).push(request);
+            }
+        });
+        Self { port, requests: &REQUESTS, _process: Mutex::new(process) }
+    }
+
+    /// The API root under which the server behaves as said.
+    pub(crate) fn root(&self, behaviour: &str) -> String {
+        format!("http://127.0.0.1:{}/{behaviour}", self.port)
+    }
+
+    /// The requests that came to an endpoint of a root so far.
+    pub(crate) fn requests(&self, behaviour: &str, endpoint: &str) -> Vec<Value> {
+        let path = format!("/{behaviour}/{endpoint}");
+        let requests = self.requests.lock().unwrap_or_else(PoisonError::into_inner);
+        requests.iter().filter(|request| request["path"] == path.as_str()).cloned().collect()
+    }
+}
+
+/// The path of an example of this package, which Cargo builds beside the tests.
+fn example(name: &str) -> PathBuf {
+    let tests = std::env::current_exe().expect("the test's own path");
+    let target = tests.parent().and_then(Path::parent).expect("a target directory");
+    target.join("examples").join(format!("{name}{}", std::env::consts::EXE_SUFFIX))
+}
+
+/// The path of a shipped prompt.
+pub(crate) fn shipped(name: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../prompts").join(name)
+}
