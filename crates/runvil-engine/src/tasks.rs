@@ -13,7 +13,7 @@ mod status;
 mod table;
 mod wait;
 
-use std::sync::Arc;
+use std::{sync::Arc, time::Duration};
 
 use serde_json::Value;
 
@@ -120,7 +120,11 @@ pub(crate) struct WaitRequest {
 
 /// A checked time limit.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub(crate) struct Seconds(f64);
+pub(crate) struct Seconds {
+    /// As given, for what a model reads.
+    seconds: f64,
+    limit: Duration,
+}
 
 /// A number that is no time limit.
 #[derive(Debug, Clone, Copy, PartialEq, thiserror::Error)]
@@ -130,16 +134,15 @@ pub(crate) struct NotADuration(f64);
 impl Seconds {
     /// Takes a number of seconds that a duration can hold.
     pub(crate) fn new(seconds: f64) -> Result<Self, NotADuration> {
-        match std::time::Duration::try_from_secs_f64(seconds) {
-            Ok(_) => Ok(Self(seconds)),
+        match Duration::try_from_secs_f64(seconds) {
+            Ok(limit) => Ok(Self { seconds, limit }),
             Err(_) => Err(NotADuration(seconds)),
         }
     }
 
-    /// The limit in whole milliseconds, a started one counting whole.
+    /// The limit in whole milliseconds, a started one counting whole. A limit past the range is the longest one.
     fn millis(self) -> u64 {
-        // A float turns into the nearest integer in range, so a limit past the range is the longest one.
-        (self.0 * 1000.0).ceil() as u64
+        u64::try_from(self.limit.as_nanos().div_ceil(1_000_000)).unwrap_or(u64::MAX)
     }
 }
 
@@ -192,7 +195,7 @@ mod tests {
 
     #[test]
     fn a_time_limit_is_a_non_negative_finite_number() {
-        for (seconds, millis) in [(0.0, 0), (0.05, 50), (1.5, 1500), (30.0, 30_000), (0.0001, 1)] {
+        for (seconds, millis) in [(0.0, 0), (0.05, 50), (0.07, 70), (1.5, 1500), (30.0, 30_000), (0.0001, 1)] {
             assert_eq!(Seconds::new(seconds).map(Seconds::millis), Ok(millis));
         }
         for (refused, text) in

@@ -2,7 +2,7 @@
 
 use super::table::TaskState;
 use crate::{
-    AbandonReason, ChainId, EventKind, Failure, TaskOrigin,
+    AbandonReason, ChainId, ErrorKind, EventKind, Failure, TaskOrigin,
     chain::ChainEnd,
     run::Run,
 };
@@ -42,7 +42,9 @@ impl Run {
                 (AbandonReason::OwnerReturned, ChainEnd::Failed { failure, in_h1: false })
             }
             ChainEnd::Returned(_) => (AbandonReason::OwnerReturned, end),
-            ChainEnd::Failed { failure: Failure::ToolLoopExhausted, .. } => (AbandonReason::ToolLoopExhausted, end),
+            ChainEnd::Failed { ref failure, .. } if failure.kind() == ErrorKind::ToolLoopExhausted => {
+                (AbandonReason::ToolLoopExhausted, end)
+            }
             ChainEnd::Failed { .. } => (AbandonReason::OwnerFailed, end),
         };
         for task in live {

@@ -10,7 +10,7 @@ use super::{
     wait::WaitKind,
 };
 use crate::{
-    CallForm, ChainId, Failure, TaskOrigin,
+    CallForm, ChainId, ErrorKind, Failure, TaskOrigin,
     request::Asked,
     run::{Reply, Run},
     subst,
@@ -30,7 +30,7 @@ impl Arms {
 
     /// Whether an ended arm fails the whole fanout: any failure does except the round cap's.
     pub(super) fn is_fatal(arm: &Task) -> bool {
-        matches!(&arm.state, TaskState::Done(Err(failure)) if *failure != Failure::ToolLoopExhausted)
+        matches!(&arm.state, TaskState::Done(Err(failure)) if failure.kind() != ErrorKind::ToolLoopExhausted)
     }
 }
 

@@ -165,7 +165,7 @@ impl Run {
                 .map(ToString::to_string)
                 .collect();
             match (awaiting.tasks.is_empty(), awaiting.timeout) {
-                (true, Some(Seconds(seconds))) => lines.push(format!("slept {seconds} seconds")),
+                (true, Some(Seconds { seconds, .. })) => lines.push(format!("slept {seconds} seconds")),
                 _ if !running.is_empty() => {
                     lines.push(format!("timed out; tasks {} still running", running.join(", ")));
                 }

@@ -160,7 +160,23 @@ impl Run {
             return;
         }
         wait.timer = None;
-        self.wake_wait(id, if fired { Waker::Timer } else { Waker::Stop });
+        if fired {
+            self.wake_wait(id, Waker::Timer);
+        } else {
+            self.stop_wait(id);
+        }
+    }
+
+    /// The Host stopped a timed wait. The members go on; what a join had taken by then is lost.
+    fn stop_wait(&mut self, id: &ChainId) {
+        let wait = self.tasks.waits.get(id).expect("only a parked chain is stopped");
+        if let WaitKind::All(members) = &wait.kind {
+            let taken: Vec<_> = members.iter().filter(|member| !wait.running.contains(member)).cloned().collect();
+            for member in taken {
+                self.deliver_task(id, &member);
+            }
+        }
+        self.wake_wait(id, Waker::Stop);
     }
 
     /// What a woken chain's wait returns or raises.
@@ -174,7 +190,7 @@ impl Run {
         self.stop_timer(timer);
         let timed_out = wait.woken_by == Some(Waker::Timer);
         if wait.woken_by == Some(Waker::Stop) {
-            return self.interrupted(wait.kind);
+            return Reply::Raise(Failure::Interrupted);
         }
         match wait.kind {
             WaitKind::Any(members) => {
@@ -182,23 +198,12 @@ impl Run {
                     Some(Waker::Member(member)) => Some(member),
                     _ => members.into_iter().find(|member| !self.is_running_task(member)),
                 };
-                first.map_or(Reply::Nothing, |task| self.deliver_task(id, &task).into_reply())
+                first.map_or_else(nothing_in_time, |task| self.deliver_task(id, &task).into_reply())
             }
             WaitKind::All(members) => self.deliver_all(id, &members, timed_out),
             WaitKind::Arms(arms) => self.conclude_fanout(id, &arms),
             WaitKind::Model(awaiting) => self.conclude_await(id, &awaiting, timed_out),
         }
-    }
-
-    /// The Host stopped a timed wait. The members go on; what a join had taken by then is lost.
-    fn interrupted(&mut self, kind: WaitKind) -> Reply {
-        if let WaitKind::All(members) = kind {
-            for member in members {
-                let task = self.tasks.get_mut(&member);
-                task.delivered |= matches!(task.state, TaskState::Done(_));
-            }
-        }
-        Reply::Raise(Failure::Interrupted)
     }
 
     fn deliver_all(&mut self, id: &ChainId, members: &[ChainId], timed_out: bool) -> Reply {
@@ -269,6 +274,11 @@ impl Delivery {
             Ok(MultiValue::from_iter([Value::Table(handle), Value::Boolean(ok), result]))
         })
     }
+}
+
+/// The one nil of a `tasks.join_any` that ran out of time.
+fn nothing_in_time() -> Reply {
+    Reply::build(|_| Ok(MultiValue::from_iter([Value::Nil])))
 }
 
 /// One entry of what `tasks.join` returns.
