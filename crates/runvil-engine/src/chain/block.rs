@@ -9,7 +9,7 @@ use super::{Entry, Flow, enter::blocks, scalar::result_text};
 use crate::{
     ChainId, EventKind, Failure, RunError,
     request::{Asked, Request},
-    run::{Reply, Run},
+    run::{Reply, Run, RunOutcome},
 };
 
 impl Run {
@@ -76,7 +76,7 @@ impl Run {
             Err(error) => {
                 let fault =
                     RunError::internal(format!("a block made a request that is none: {error}"));
-                self.end(crate::RunOutcome::Failed(fault));
+                self.end(RunOutcome::Failed(fault));
                 return Flow::Parked;
             }
         };
@@ -127,7 +127,7 @@ impl Run {
             .expect("a block fails inside its section");
         frame.running = None;
         if matches!(raised, BlockFailure::Interrupted) {
-            return self.block_failed(id, Failure::Interrupted);
+            return self.block_cancelled(id);
         }
         if frame.in_setup {
             let context = Arc::clone(&frame.context);
@@ -156,6 +156,17 @@ impl Run {
             }
             Err(error) => self.chain_failed(id, error.into(), false),
         }
+    }
+
+    /// The run's cancel reached running Lua: the run ends, and strands whatever lives.
+    fn block_cancelled(&mut self, id: &ChainId) -> Flow {
+        let frame = self.chain(id).running_frame();
+        if !frame.in_setup {
+            crate::globals::end_library_loads(&frame.context);
+            self.report(id, EventKind::LuaChunkFailed);
+        }
+        self.end(RunOutcome::Cancelled);
+        Flow::Parked
     }
 
     fn block_failed(&mut self, id: &ChainId, failure: Failure) -> Flow {

@@ -284,29 +284,23 @@ fn fanout(lua: &Lua, context: &SectionContext, given: &MultiValue) -> Result<(Re
 /// The members in collection order: the array part, then a pair table for each key in the fixed order of keys.
 fn members(lua: &Lua, collection: &Table) -> Result<Table, TaskArgument> {
     let items = lua.create_table()?;
-    let border = collection.raw_len();
-    for place in 1..=border {
-        let member = collection.raw_get(place)?;
-        check_member(place, &member)?;
-        items.raw_push(member)?;
-    }
-    for (key, member) in runvil_lua::ordered_pairs(collection)?.into_iter().skip(border) {
-        let text = key_text(&key)?;
-        check_member(text, &member)?;
-        items.raw_push(lua.create_table_from([("key", key), ("value", member)])?)?;
+    let border = collection.raw_len() as i64;
+    for (key, member) in runvil_lua::ordered_pairs(collection)? {
+        let in_array = matches!(key, Value::Integer(place) if (1..=border).contains(&place));
+        let index = if in_array { key.to_string()? } else { key_text(&key)? };
+        if !is_data(&member) {
+            return Err(TaskArgument::Member { index, got: lua_type(&member) });
+        }
+        if in_array {
+            items.raw_push(member)?;
+        } else {
+            items.raw_push(lua.create_table_from([("key", key), ("value", member)])?)?;
+        }
     }
     if items.raw_len() == 0 {
         return Err(TaskArgument::EmptyCollection);
     }
     Ok(items)
-}
-
-fn check_member(index: impl ToString, member: &Value) -> Result<(), TaskArgument> {
-    if is_data(member) {
-        Ok(())
-    } else {
-        Err(TaskArgument::Member { index: index.to_string(), got: lua_type(member) })
-    }
 }
 
 /// Checks a key outside the array part, and gives its plain text.

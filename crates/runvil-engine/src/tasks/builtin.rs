@@ -34,7 +34,7 @@ pub(crate) fn builtin_schemas(allowed: &AllowedTargets) -> [ToolSchema; 4] {
         "target": text("The section to run, named by its heading with its `#` markers."),
         "input": text("The argument string of the task; without it the task gets yours."),
     });
-    let timeout = json!({ "timeout": { "type": "number", "description": "The longest wait in seconds." } });
+    let timeout = json!({ "timeout": { "type": "number", "description": "Optional: the most seconds to wait." } });
     [
         ToolSchema::new(task, start, object(&target, &["target"])),
         ToolSchema::new(task_cancel, cancel, by_id()),
@@ -49,4 +49,26 @@ fn text(description: &str) -> Value {
 
 fn object(properties: &Value, required: &[&str]) -> Value {
     json!({ "type": "object", "properties": properties, "required": required })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_model_reads_what_each_built_in_does_and_takes() {
+        let allowed = AllowedTargets::Listed(vec!["## Research".to_owned(), "## Draft".to_owned()]);
+        let [task, task_cancel, task_status, await_tasks] = builtin_schemas(&allowed).map(|schema| schema.function);
+        assert!(task.description.contains("`target` must be one of: ## Research, ## Draft"));
+        assert!(task_cancel.description.starts_with("Cancel a task you started, by id."));
+        assert!(task_status.description.starts_with("Report a task you started: running, done, cancelled, or abandoned"));
+        assert!(await_tasks.description.starts_with("Wait until one of the tasks you started ends, then return every"));
+        assert_eq!(task.parameters["required"], json!(["target"]));
+        for by_id in [task_cancel, task_status] {
+            let id = &by_id.parameters["properties"]["id"]["description"];
+            assert_eq!(id, "The task id, exactly as task returned it.");
+        }
+        let timeout = json!({ "type": "number", "description": "Optional: the most seconds to wait." });
+        assert_eq!(await_tasks.parameters["properties"]["timeout"], timeout);
+    }
 }
