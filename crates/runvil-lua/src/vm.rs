@@ -1,6 +1,5 @@
 //! The VM of one section entry.
 
-use std::cell::OnceCell;
 use std::sync::Arc;
 
 use mlua::chunk::ChunkMode;
@@ -32,7 +31,6 @@ pub struct VmConfig {
 #[derive(Debug)]
 pub struct Vm {
     lua: Lua,
-    kit: OnceCell<Table>,
 }
 
 impl Vm {
@@ -57,10 +55,7 @@ impl Vm {
         raw::set_up(&lua, &setup)?;
         lua.set_memory_limit(config.memory_bytes.max(1))?;
         lazy::declare(&lua, &["json"], json::library)?;
-        Ok(Self {
-            lua,
-            kit: OnceCell::new(),
-        })
+        Ok(Self { lua })
     }
 
     /// The Lua state, on which the driver installs its own globals.
@@ -115,9 +110,8 @@ impl Vm {
         helper: &'static Helper,
         arguments: MultiValue,
     ) -> mlua::Result<()> {
-        let kit = self.kit()?;
         self.lazy_globals(names, move |lua| {
-            run_helper(lua, helper, kit.clone(), arguments.clone())
+            run_helper(lua, helper, kit(lua)?, arguments.clone())
         })
     }
 
@@ -134,15 +128,7 @@ impl Vm {
         helper: &Helper,
         arguments: impl IntoLuaMulti,
     ) -> mlua::Result<MultiValue> {
-        run_helper(&self.lua, helper, self.kit()?, arguments)
-    }
-
-    fn kit(&self) -> mlua::Result<Table> {
-        if let Some(kit) = self.kit.get() {
-            return Ok(kit.clone());
-        }
-        let kit = raw::kit(&self.lua)?;
-        Ok(self.kit.get_or_init(|| kit).clone())
+        run_helper(&self.lua, helper, kit(&self.lua)?, arguments)
     }
 
     /// Loads a block as a function, for whoever runs it from inside another block. Its lines map from then on.
@@ -219,6 +205,18 @@ pub fn load(lua: &Lua, chunk: &Chunk) -> mlua::Result<Function> {
     lua.load(chunk.bytecode())
         .set_mode(ChunkMode::Binary)
         .into_function()
+}
+
+/// What helpers run in; made at the first use, of functions that no code of the VM can change.
+struct Kit(Table);
+
+fn kit(lua: &Lua) -> mlua::Result<Table> {
+    if let Some(Kit(kit)) = lua.app_data_ref::<Kit>().as_deref() {
+        return Ok(kit.clone());
+    }
+    let kit = raw::kit(lua)?;
+    lua.set_app_data(Kit(kit.clone()));
+    Ok(kit)
 }
 
 fn run_helper(

@@ -290,13 +290,24 @@ unsafe extern "C-unwind" fn refuse(state: *mut lua_State) -> c_int {
 
 /// Has the guard serve these globals by `make` until they are made or assigned.
 pub(crate) fn serve_lazily(lua: &Lua, names: &[&str], make: &Function) -> mlua::Result<()> {
-    let (getters, setters) = (slot(lua, &GETTERS)?, slot(lua, &SETTERS)?);
-    let replace = slot_value(lua, &REPLACE)?;
-    for &name in names {
-        getters.raw_set(name, make)?;
-        setters.raw_set(name, &replace)?;
+    // SAFETY: runs in protected mode, gets the function in slot 1, and leaves nothing; the slots of the registry hold the
+    // tables and the function that the guard put there.
+    unsafe {
+        lua.exec_raw(make, |state| {
+            for key in [&GETTERS, &SETTERS, &REPLACE] {
+                ffi::lua_rawgetp(state, ffi::LUA_REGISTRYINDEX, key.address());
+            }
+            for name in names {
+                for (table, value) in [(2, 1), (3, 4)] {
+                    ffi::lua_pushlstring(state, name.as_ptr().cast(), name.len());
+                    ffi::lua_pushvalue(state, value);
+                    ffi::lua_rawset(state, table);
+                }
+            }
+            ffi::lua_settop(state, 1);
+            ffi::lua_rawsetp(state, ffi::LUA_REGISTRYINDEX, MATERIALIZE.address());
+        })
     }
-    set_slot(lua, &MATERIALIZE, make)
 }
 
 /// Turns a lazy global into an ordinary one, unless it was assigned before.
@@ -327,15 +338,6 @@ fn slot_value(lua: &Lua, key: &'static Key) -> mlua::Result<Value> {
     unsafe {
         lua.exec_raw((), |state| {
             ffi::lua_rawgetp(state, ffi::LUA_REGISTRYINDEX, key.address());
-        })
-    }
-}
-
-fn set_slot(lua: &Lua, key: &'static Key, value: &Function) -> mlua::Result<()> {
-    // SAFETY: the closure gets one value and consumes it.
-    unsafe {
-        lua.exec_raw(value, |state| {
-            ffi::lua_rawsetp(state, ffi::LUA_REGISTRYINDEX, key.address());
         })
     }
 }

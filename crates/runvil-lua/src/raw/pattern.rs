@@ -122,7 +122,7 @@ unsafe fn push_position(state: *mut lua_State, position: usize) {
         ffi::lua_pushinteger(
             state,
             lua_Integer::try_from(position).unwrap_or(lua_Integer::MAX),
-        )
+        );
     };
 }
 
