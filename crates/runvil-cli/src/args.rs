@@ -9,12 +9,7 @@ use clap::{Args, Parser, Subcommand, ValueEnum};
 /// A prompt is one Markdown file that is a program: its prose is for a model, its Lua decides what happens, its
 /// frontmatter states what it needs.
 #[derive(Debug, Parser)]
-#[command(
-    name = "runvil",
-    version,
-    propagate_version = true,
-    arg_required_else_help = true
-)]
+#[command(name = "runvil", version, propagate_version = true, arg_required_else_help = true)]
 pub(crate) struct Cli {
     #[command(subcommand)]
     pub(crate) command: Command,
@@ -44,11 +39,7 @@ pub(crate) struct RunArgs {
     /// The prompt file.
     pub(crate) file: PathBuf,
     /// The run's argument string, passed on exactly as given.
-    #[arg(
-        default_value = "",
-        hide_default_value = true,
-        allow_hyphen_values = true
-    )]
+    #[arg(default_value = "", hide_default_value = true, allow_hyphen_values = true)]
     pub(crate) args: String,
     /// The text for the prompt's declared input file; `-` reads standard input, and then there is no operator.
     #[arg(long, value_name = "FILE|-")]

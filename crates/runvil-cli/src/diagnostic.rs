@@ -14,12 +14,7 @@ pub(crate) fn render(path: &Path, source: &[u8], error: &ParseError) -> String {
 }
 
 /// Renders a run's failure that points into the prompt file.
-pub(crate) fn render_located(
-    path: &Path,
-    source: &[u8],
-    message: &str,
-    location: &Location,
-) -> String {
+pub(crate) fn render_located(path: &Path, source: &[u8], message: &str, location: &Location) -> String {
     show(path, source, message, location.line.zip(location.column))
 }
 
@@ -27,9 +22,7 @@ fn show(path: &Path, source: &[u8], message: &str, place: Option<(u32, u32)>) ->
     let path = path.display().to_string();
     let text = String::from_utf8_lossy(source);
     let title = Level::ERROR.primary_title(message);
-    let group = match place
-        .and_then(|(line, column)| caret(&text, line, column).map(|caret| (line, caret)))
-    {
+    let group = match place.and_then(|(line, column)| caret(&text, line, column).map(|caret| (line, caret))) {
         Some((line, (shown, at))) => title.element(
             Snippet::source(shown)
                 .line_start(usize::try_from(line).unwrap_or(usize::MAX))
@@ -46,10 +39,7 @@ fn show(path: &Path, source: &[u8], message: &str, place: Option<(u32, u32)>) ->
 fn caret(text: &str, line: u32, column: u32) -> Option<(&str, usize)> {
     let line = usize::try_from(line).ok()?.checked_sub(1)?;
     let shown = text.lines().nth(line)?;
-    let mut at = usize::try_from(column)
-        .ok()?
-        .saturating_sub(1)
-        .min(shown.len());
+    let mut at = usize::try_from(column).ok()?.saturating_sub(1).min(shown.len());
     while !shown.is_char_boundary(at) {
         at -= 1;
     }

@@ -53,20 +53,14 @@ impl InputBroker for StdinOperator {
         }
         match lines.recv().await {
             Some(Ok(message)) => Ok(message),
-            Some(Err(error)) => {
-                Err(InputError::new("the operator's input cannot be read").with_cause(error))
-            }
+            Some(Err(error)) => Err(InputError::new("the operator's input cannot be read").with_cause(error)),
             None => Err(InputError::new("the operator's input has ended")),
         }
     }
 }
 
 /// Sends one message after the other until the input ends.
-fn serve(
-    input: &mut impl BufRead,
-    continues: bool,
-    sender: &mpsc::UnboundedSender<io::Result<String>>,
-) {
+fn serve(input: &mut impl BufRead, continues: bool, sender: &mpsc::UnboundedSender<io::Result<String>>) {
     loop {
         let message = message(input, continues).transpose();
         let Some(message) = message else { return };
@@ -118,10 +112,7 @@ mod tests {
 
     #[test]
     fn each_line_is_a_message_byte_for_byte() {
-        assert_eq!(
-            messages("  a b\t\r\n\nlast", false),
-            ["  a b\t", "", "last"]
-        );
+        assert_eq!(messages("  a b\t\r\n\nlast", false), ["  a b\t", "", "last"]);
         assert_eq!(messages("a\\\nb\n", false), ["a\\", "b"]);
     }
 

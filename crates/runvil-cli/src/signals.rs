@@ -16,9 +16,7 @@ pub(crate) async fn heed(mut signals: Signals, control: RunControl) {
     let mut last: Option<Instant> = None;
     loop {
         match signals.next().await {
-            Signal::Interrupt if control.is_cancelled() => {
-                std::process::exit(Exit::Cancelled.code().into())
-            }
+            Signal::Interrupt if control.is_cancelled() => std::process::exit(Exit::Cancelled.code().into()),
             Signal::Interrupt if last.is_some_and(|last| last.elapsed() <= AGAIN) => {
                 out::note("cancelling the run");
                 control.cancel();

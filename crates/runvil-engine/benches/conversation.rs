@@ -3,8 +3,8 @@
 use std::{collections::BTreeMap, hint::black_box, sync::Arc};
 
 use runvil_engine::{
-    Answer, Limits, ModelId, ModelInfo, ModelReply, Outcome, PackSnapshot, Run, RunFacts, RunSetup,
-    Step, StoreAccess, ThinkingMode, prompt::Prompt,
+    Answer, Limits, ModelId, ModelInfo, ModelReply, Outcome, PackSnapshot, Run, RunFacts, RunSetup, Step, StoreAccess,
+    ThinkingMode, prompt::Prompt,
 };
 use runvil_vfs::{Identity, StoreFailure};
 
@@ -78,15 +78,13 @@ fn append(bencher: divan::Bencher<'_, '_>, size: usize) {
 
 #[divan::bench(args = SIZES)]
 fn append_and_read(bencher: divan::Bencher<'_, '_>, size: usize) {
-    let lua = fill(size)
-        + "local n = 0 for _, record in ipairs(messages) do n = n + #record.content end return n";
+    let lua = fill(size) + "local n = 0 for _, record in ipairs(messages) do n = n + #record.content end return n";
     bencher.bench_local(|| black_box(start(&lua)));
 }
 
 #[divan::bench(args = SIZES)]
 fn one_more_round(bencher: divan::Bencher<'_, '_>, size: usize) {
-    let lua =
-        fill(size) + "messages:user('last')\nmodels.loop()\nmessages:user('more')\nmodels.loop()";
+    let lua = fill(size) + "messages:user('last')\nmodels.loop()\nmessages:user('more')\nmodels.loop()";
     bencher
         .with_inputs(|| {
             let (mut run, step) = start(&lua);

@@ -29,7 +29,11 @@ impl StoreAccess for NoFiles {
 
 fn prompt(body: &str) -> Arc<Prompt> {
     let source = format!("---\nname: bench\ndescription: d\nrunvil: 0\n---\n# T\n\n{body}");
-    Arc::new(Prompt::parse(source.as_bytes(), "bench").result.expect("the bench's prompt parses"))
+    Arc::new(
+        Prompt::parse(source.as_bytes(), "bench")
+            .result
+            .expect("the bench's prompt parses"),
+    )
 }
 
 /// Runs a prompt that asks for nothing to its end.
@@ -50,7 +54,11 @@ fn run(prompt: &Arc<Prompt>) {
         store: Some(Box::new(NoFiles)),
     };
     let step = Run::new(setup).expect("the bench's prompt has a version").step();
-    assert!(matches!(step.outcome, Some(RunOutcome::Completed { .. })), "{:?}", step.outcome);
+    assert!(
+        matches!(step.outcome, Some(RunOutcome::Completed { .. })),
+        "{:?}",
+        step.outcome
+    );
     black_box(step);
 }
 

@@ -115,10 +115,7 @@ pub(crate) enum Entry {
 impl Chain {
     /// The chain that the run itself begins.
     pub(crate) fn root(shared: &RunShared, identity: Identity) -> Self {
-        let args = Arguments::derive(
-            &shared.prompt.tree().frontmatter.args,
-            shared.facts.args.clone(),
-        );
+        let args = Arguments::derive(&shared.prompt.tree().frontmatter.args, shared.facts.args.clone());
         Self {
             id: ChainId::root(),
             task: ChainId::root(),
@@ -143,13 +140,7 @@ impl Chain {
     }
 
     /// A chain below this one, which starts at `target`.
-    pub(crate) fn child(
-        &self,
-        id: ChainId,
-        kind: ChainKind,
-        target: SectionId,
-        identity: Identity,
-    ) -> Self {
+    pub(crate) fn child(&self, id: ChainId, kind: ChainKind, target: SectionId, identity: Identity) -> Self {
         let task = if kind == ChainKind::Task {
             id.clone()
         } else {

@@ -113,9 +113,7 @@ impl CompletionError {
             K::ServerError => "the model backend reported a fault of its own",
             K::Refused => "the model backend refused the request on content policy grounds",
             K::ContextOverflow => "the request is larger than the model's context window",
-            K::Unavailable if self.status.is_some() => {
-                "the model backend did not accept the credentials"
-            }
+            K::Unavailable if self.status.is_some() => "the model backend did not accept the credentials",
             K::Unavailable => "model access is turned off or not configured",
             K::Rejected => "the model backend rejected the request",
             K::EmptyReply => "the model replied with no text and no tool calls",

@@ -307,10 +307,7 @@ fn overflow_detail(reason: &str) -> &str {
 }
 
 fn joined(ids: &[ChainId]) -> String {
-    ids.iter()
-        .map(ToString::to_string)
-        .collect::<Vec<_>>()
-        .join(", ")
+    ids.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ")
 }
 
 impl Failure {
@@ -369,12 +366,8 @@ impl Failure {
             } => text("finish_reason", reason.clone()),
             Self::TasksLive { tasks } => text("tasks", joined(tasks)),
             Self::TaskNotOwned { task } => text("task", task.clone()),
-            Self::TaskConsumed { task } | Self::TaskCancelled { task } => {
-                text("task", task.to_string())
-            }
-            Self::OutOfScopeTool { name, .. } | Self::UnboundTool { name, .. } => {
-                text("name", name.clone())
-            }
+            Self::TaskConsumed { task } | Self::TaskCancelled { task } => text("task", task.to_string()),
+            Self::OutOfScopeTool { name, .. } | Self::UnboundTool { name, .. } => text("name", name.clone()),
             Self::Store(failure) => store_fields(failure),
             Self::Rebuilt { fields, .. } => fields.clone(),
             _ => Vec::new(),
@@ -398,10 +391,9 @@ impl Failure {
             Self::Binding { .. } => RunErrorKind::Binding,
             Self::Completion(_) | Self::EmptyModelReply { .. } => RunErrorKind::Completion,
             Self::ContextExhausted { .. } => RunErrorKind::ContextExhausted,
-            Self::ToolLoopExhausted
-            | Self::OutOfScopeTool { .. }
-            | Self::UnboundTool { .. }
-            | Self::Tool { .. } => RunErrorKind::Tool,
+            Self::ToolLoopExhausted | Self::OutOfScopeTool { .. } | Self::UnboundTool { .. } | Self::Tool { .. } => {
+                RunErrorKind::Tool
+            }
             Self::TasksLive { .. }
             | Self::TaskNotOwned { .. }
             | Self::TaskConsumed { .. }

@@ -33,14 +33,8 @@ impl Failure {
             BlockFailure::Interrupted => Self::Interrupted,
             BlockFailure::Runtime { message } => Self::Runtime(message),
             BlockFailure::Raised { failure, located } => {
-                match failure
-                    .origin
-                    .as_ref()
-                    .and_then(|origin| origin.downcast_ref::<Self>())
-                {
-                    None | Some(Self::Lua(_) | Self::Heading(_) | Self::Runtime(_)) => {
-                        Self::Runtime(located)
-                    }
+                match failure.origin.as_ref().and_then(|origin| origin.downcast_ref::<Self>()) {
+                    None | Some(Self::Lua(_) | Self::Heading(_) | Self::Runtime(_)) => Self::Runtime(located),
                     Some(origin) => origin.clone(),
                 }
             }
@@ -54,9 +48,7 @@ impl Failure {
         let has = |name: &str| failure.fields.iter().any(|(field, _)| field == name);
         let (kind, run_kind) = match &*failure.kind {
             "cancelled" => return Self::Interrupted,
-            "context_exhausted" if has("reason") => {
-                (ErrorKind::ContextExhausted, RunErrorKind::ContextExhausted)
-            }
+            "context_exhausted" if has("reason") => (ErrorKind::ContextExhausted, RunErrorKind::ContextExhausted),
             "tool_loop_exhausted" => (ErrorKind::ToolLoopExhausted, RunErrorKind::Tool),
             "empty_model_reply" => (ErrorKind::EmptyModelReply, RunErrorKind::Completion),
             "tool" => (ErrorKind::Tool, RunErrorKind::Tool),

@@ -53,7 +53,8 @@ pub(crate) fn install(vm: &Vm, context: &Arc<SectionContext>, var: &serde_json::
     prose::install(vm, context)?;
     messages::install(vm, context)?;
     if let Some(item) = context.seeds.as_ref().and_then(|seeds| seeds.item.as_ref()) {
-        lua.globals().raw_set("item", runvil_lua::from_json(lua, item, Nulls::Kept)?)?;
+        lua.globals()
+            .raw_set("item", runvil_lua::from_json(lua, item, Nulls::Kept)?)?;
     }
     let own = Arc::clone(context);
     let natives = lua.create_function(move |lua, room: LuaString| natives(lua, &own, &room.to_string_lossy()))?;
@@ -66,7 +67,9 @@ pub(crate) fn install(vm: &Vm, context: &Arc<SectionContext>, var: &serde_json::
     let own = Arc::clone(context);
     vm.lazy_globals(&["log"], move |lua| log::function(lua, &own)?.into_lua_multi(lua))?;
     let own = Arc::clone(context);
-    vm.lazy_globals(&["prompt"], move |lua| prompt_reads::table(lua, &own)?.into_lua_multi(lua))?;
+    vm.lazy_globals(&["prompt"], move |lua| {
+        prompt_reads::table(lua, &own)?.into_lua_multi(lua)
+    })?;
     let own = Arc::clone(context);
     vm.lazy_globals(&["untrusted"], move |lua| {
         let own = Arc::clone(&own);
@@ -77,8 +80,12 @@ pub(crate) fn install(vm: &Vm, context: &Arc<SectionContext>, var: &serde_json::
         let own = Arc::clone(context);
         vm.lazy_globals(&["ui"], move |lua| {
             let ui = own.run.facts.ui.clone();
-            lua.create_function(move |lua, ()| ui.as_ref().map(|ui| runvil_lua::from_json(lua, ui, Nulls::Dropped)).transpose())?
-                .into_lua_multi(lua)
+            lua.create_function(move |lua, ()| {
+                ui.as_ref()
+                    .map(|ui| runvil_lua::from_json(lua, ui, Nulls::Dropped))
+                    .transpose()
+            })?
+            .into_lua_multi(lua)
         })?;
     }
     Ok(())

@@ -20,11 +20,7 @@ pub fn decode(text: &str) -> Option<[u8; 32]> {
     }
     let mut bytes = [0; 32];
     for (byte, pair) in bytes.iter_mut().zip(digits.chunks_exact(2)) {
-        let digit = |d: u8| {
-            char::from(d)
-                .to_digit(16)
-                .and_then(|d| u8::try_from(d).ok())
-        };
+        let digit = |d: u8| char::from(d).to_digit(16).and_then(|d| u8::try_from(d).ok());
         *byte = digit(pair[0])? << 4 | digit(pair[1])?;
     }
     Some(bytes)

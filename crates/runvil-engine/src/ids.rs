@@ -94,9 +94,7 @@ impl FromStr for ChainId {
             .map(component)
             .collect::<Result<Vec<_>, _>>()
             .map(Self)
-            .map_err(|_| InvalidChainId {
-                text: text.to_owned(),
-            })
+            .map_err(|_| InvalidChainId { text: text.to_owned() })
     }
 }
 
@@ -154,23 +152,11 @@ mod tests {
 
     #[test]
     fn malformed_ids_name_the_text() {
-        for text in [
-            "",
-            "0.",
-            ".0",
-            "0..1",
-            "0.x",
-            "+1",
-            " 0",
-            "4294967296",
-            "0.-1",
-        ] {
+        for text in ["", "0.", ".0", "0..1", "0.x", "+1", " 0", "4294967296", "0.-1"] {
             let error = text.parse::<ChainId>().expect_err(text);
             assert_eq!(
                 error.to_string(),
-                format!(
-                    "invalid chain id `{text}`: required a dot-separated path of decimal components"
-                )
+                format!("invalid chain id `{text}`: required a dot-separated path of decimal components")
             );
         }
         assert!("4294967295.0".parse::<ChainId>().is_ok());

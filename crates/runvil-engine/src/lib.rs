@@ -42,20 +42,14 @@ mod untrusted;
 
 pub use completion::{CompletionError, CompletionErrorKind};
 pub use effect::{
-    Answer, Effect, EffectKind, FORMAT_VERSION, ModelReply, ModelRound, Outcome, RawExchange,
-    ReplyCall, StoreCall, ToolCall, ToolFailure, ToolOutput, Usage,
+    Answer, Effect, EffectKind, FORMAT_VERSION, ModelReply, ModelRound, Outcome, RawExchange, ReplyCall, StoreCall,
+    ToolCall, ToolFailure, ToolOutput, Usage,
 };
-pub use error::{
-    CALL_DEPTH_CAP, CallForm, ErrorKind, Failure, Fields, Location, LogQuota, RunError, RunErrorKind,
-};
-pub use event::{
-    AbandonReason, Event, EventKind, Provenance, ReplyOrigin, RequestedCall, TaskOrigin,
-};
+pub use error::{CALL_DEPTH_CAP, CallForm, ErrorKind, Failure, Fields, Location, LogQuota, RunError, RunErrorKind};
+pub use event::{AbandonReason, Event, EventKind, Provenance, ReplyOrigin, RequestedCall, TaskOrigin};
 pub use ids::{ChainId, EffectId, InvalidChainId, RoundId};
 pub use limits::{Limits, ZeroLimit};
-pub use model_info::{
-    InvalidModelId, ModelId, ModelIdReason, ModelInfo, RAW_MODEL_CONTEXT, ThinkingMode,
-};
+pub use model_info::{InvalidModelId, ModelId, ModelIdReason, ModelInfo, RAW_MODEL_CONTEXT, ThinkingMode};
 pub use models::{PreparedRoles, RoleCheck, UnmetRole, prepare_roles};
 pub use run::{Run, RunOutcome, Step};
 pub use runvil_lua::CancelFlag;

@@ -132,11 +132,7 @@ mod tests {
 
     #[test]
     fn a_part_without_a_character_or_with_a_control_character_is_refused() {
-        let message = |name: &str| {
-            ModelId::new("gateway", name)
-                .expect_err("refused")
-                .to_string()
-        };
+        let message = |name: &str| ModelId::new("gateway", name).expect_err("refused").to_string();
         assert_eq!(message(""), "invalid model id: name must not be empty");
         for control in ["a\nb", "\0", "\u{1e}", "\u{7f}", "\u{85}"] {
             assert_eq!(

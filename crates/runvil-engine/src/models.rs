@@ -35,10 +35,7 @@ pub(crate) struct DefaultIsSet {
 
 impl Roles {
     /// Joins what the prompt declares with the models that prepare bound. Each role's thinking switch is fixed here.
-    pub(crate) fn new(
-        declared: &BTreeMap<String, RoleDeclaration>,
-        bound: BTreeMap<String, ModelInfo>,
-    ) -> Self {
+    pub(crate) fn new(declared: &BTreeMap<String, RoleDeclaration>, bound: BTreeMap<String, ModelInfo>) -> Self {
         let bound = bound
             .into_iter()
             .filter_map(|(label, model)| {
@@ -59,10 +56,7 @@ impl Roles {
 
     /// The prompt-wide default.
     pub(crate) fn default(&self) -> Option<Arc<Model>> {
-        self.default
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .clone()
+        self.default.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
     /// Makes a bound role the prompt-wide default. Naming the default again changes nothing.

@@ -74,13 +74,9 @@ impl Prompt {
             Some(SUPPORTED_MAJOR) => Ok(()),
             Some(major) => Err(RunError::new(
                 RunErrorKind::Version,
-                format!(
-                    "unsupported runvil version: {major} (this build supports major {SUPPORTED_MAJOR})"
-                ),
+                format!("unsupported runvil version: {major} (this build supports major {SUPPORTED_MAJOR})"),
             )),
-            None => Err(RunError::from(&ParseError::no_version(
-                &self.tree.frontmatter.name,
-            ))),
+            None => Err(RunError::from(&ParseError::no_version(&self.tree.frontmatter.name))),
         }
     }
 }

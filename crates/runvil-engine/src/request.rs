@@ -7,8 +7,8 @@ use std::sync::Arc;
 
 use crate::{
     ChainId,
-    globals::Arguments,
     conversation::RoundRequest,
+    globals::Arguments,
     run::{Reply, Run},
     tasks::TaskRequest,
     tools::ToolRequest,

@@ -62,7 +62,11 @@ impl SectionState {
     /// Counts a tool call that is dispatched. The first of them fixes the section's model.
     pub(crate) fn count_call(&mut self, run: &RunShared, name: &str) {
         let selected = self.selection.clone();
-        let model = || selected.or_else(|| run.roles.default()).map(|model| model.name().to_owned());
+        let model = || {
+            selected
+                .or_else(|| run.roles.default())
+                .map(|model| model.name().to_owned())
+        };
         self.tools.count(&run.catalog, name, model);
     }
 }

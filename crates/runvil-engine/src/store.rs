@@ -16,21 +16,12 @@ impl Run {
         let chain = self.chain(id);
         chain.waiting = Some(Waiting::Store);
         let identity = chain.identity.clone();
-        self.issue(
-            id,
-            EffectKind::Store(StoreCall { identity, op }),
-            Purpose::Store(name),
-        );
+        self.issue(id, EffectKind::Store(StoreCall { identity, op }), Purpose::Store(name));
         Asked::Later
     }
 
     /// A store operation was answered, or dropped where there is no reply. A claims conflict ends the run on the spot.
-    pub(crate) fn store_answered(
-        &mut self,
-        id: &ChainId,
-        op: OpName,
-        reply: Option<Result<StoreReply, StoreFailure>>,
-    ) {
+    pub(crate) fn store_answered(&mut self, id: &ChainId, op: OpName, reply: Option<Result<StoreReply, StoreFailure>>) {
         self.report(id, EventKind::store(op, matches!(reply, Some(Ok(_)))));
         let reply = match reply {
             Some(Ok(reply)) => store_reply(reply),

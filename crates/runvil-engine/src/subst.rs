@@ -93,7 +93,11 @@ fn walk<'a>(mut value: &'a Value, keys: &[&str]) -> Result<&'a Value, Substituti
             _ => return Err(SubstitutionKind::MissingKey),
         };
     }
-    if value.is_null() { Err(SubstitutionKind::NullValue) } else { Ok(value) }
+    if value.is_null() {
+        Err(SubstitutionKind::NullValue)
+    } else {
+        Ok(value)
+    }
 }
 
 #[cfg(test)]
@@ -140,14 +144,26 @@ mod tests {
 
     #[test]
     fn each_source_renders_in_place_and_once() {
-        assert_eq!(rendered("[{{args}}|{{\nsys.id }}|{{ item }}]"), "[Acme {{ args }}|0.1|null]");
-        assert_eq!(rendered("{{ var.row.a }} {{ var.first name }} {{ var.half }}"), "1 Ada 1.5");
-        assert_eq!(rendered("{{ data }} {{ data.a }} {{ var.list }} {{ var.zip }}"), r#"{"a":"x","z":1} x [1] {}"#);
+        assert_eq!(
+            rendered("[{{args}}|{{\nsys.id }}|{{ item }}]"),
+            "[Acme {{ args }}|0.1|null]"
+        );
+        assert_eq!(
+            rendered("{{ var.row.a }} {{ var.first name }} {{ var.half }}"),
+            "1 Ada 1.5"
+        );
+        assert_eq!(
+            rendered("{{ data }} {{ data.a }} {{ var.list }} {{ var.zip }}"),
+            r#"{"a":"x","z":1} x [1] {}"#
+        );
     }
 
     #[test]
     fn escapes_make_one_character_literal() {
-        assert_eq!(rendered(r"\{{ args }} \}} \\ \{ \} C:\temp \"), r"{{ args }} }} \ { } C:\temp \");
+        assert_eq!(
+            rendered(r"\{{ args }} \}} \\ \{ \} C:\temp \"),
+            r"{{ args }} }} \ { } C:\temp \"
+        );
         assert_eq!(rendered(r"\{{x}}{{ sys.id }} {x} }}"), "{{x}}0.1 {x} }}");
         assert_eq!(rendered(r"C:\\{{ sys.id }}"), r"C:\0.1");
     }
@@ -156,20 +172,41 @@ mod tests {
     fn each_kind_has_its_message_and_the_offset_of_its_braces() {
         for (prose, message) in [
             ("öpen {{ args", "unclosed '{{' in prose [Unclosed at byte 6]"),
-            ("{{ }}", "empty or padded path segment in {{  }} [EmptySegment at byte 0]"),
-            ("{{ var. .x }}", "empty or padded path segment in {{ var. .x }} [EmptySegment at byte 0]"),
+            (
+                "{{ }}",
+                "empty or padded path segment in {{  }} [EmptySegment at byte 0]",
+            ),
+            (
+                "{{ var. .x }}",
+                "empty or padded path segment in {{ var. .x }} [EmptySegment at byte 0]",
+            ),
             ("{{var}}", "bad path: {{ var }} [BadPath at byte 0]"),
-            (" {{ ghost.x }}", "unknown namespace or global 'ghost' in {{ ghost.x }} [UnknownNamespace at byte 1]"),
+            (
+                " {{ ghost.x }}",
+                "unknown namespace or global 'ghost' in {{ ghost.x }} [UnknownNamespace at byte 1]",
+            ),
             ("{{ args.x }}", "args is a string, not a table [NotATable at byte 0]"),
             ("{{ item.x }}", "item is a string, not a table [NotATable at byte 0]"),
             ("{{ sys.bogus }}", "missing {{ sys.bogus }} [MissingKey at byte 0]"),
             ("{{ var.half.x }}", "missing {{ var.half.x }} [MissingKey at byte 0]"),
             ("{{ var.list.1 }}", "missing {{ var.list.1 }} [MissingKey at byte 0]"),
             ("{{ var.row.none }}", "missing {{ var.row.none }} [NullValue at byte 0]"),
-            ("{{ var.row.none.x }}", "missing {{ var.row.none.x }} [NullValue at byte 0]"),
-            ("{{ argv.q }}", "{{ argv.q }} is nil (the args string is not JSON) [NilArgv at byte 0]"),
-            ("{{ f }}", "global 'f' in {{ f }} is not JSON data [Serialize at byte 0]"),
-            ("{{ prose }}", "global 'prose' in {{ prose }} is not JSON data [Serialize at byte 0]"),
+            (
+                "{{ var.row.none.x }}",
+                "missing {{ var.row.none.x }} [NullValue at byte 0]",
+            ),
+            (
+                "{{ argv.q }}",
+                "{{ argv.q }} is nil (the args string is not JSON) [NilArgv at byte 0]",
+            ),
+            (
+                "{{ f }}",
+                "global 'f' in {{ f }} is not JSON data [Serialize at byte 0]",
+            ),
+            (
+                "{{ prose }}",
+                "global 'prose' in {{ prose }} is not JSON data [Serialize at byte 0]",
+            ),
         ] {
             assert_eq!(rendered(prose), message, "{prose}");
         }
@@ -182,6 +219,9 @@ mod tests {
             rendered(&format!("{{{{ sys.{long} }}}}")),
             format!("missing {{{{ sys.{}... }}}} [MissingKey at byte 0]", "x".repeat(76))
         );
-        assert_eq!(rendered("{{ sys.a\tb\u{1b} }}"), r"missing {{ sys.a\tb\u{001b} }} [MissingKey at byte 0]");
+        assert_eq!(
+            rendered("{{ sys.a\tb\u{1b} }}"),
+            r"missing {{ sys.a\tb\u{001b} }} [MissingKey at byte 0]"
+        );
     }
 }

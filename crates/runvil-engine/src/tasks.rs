@@ -155,7 +155,10 @@ impl Run {
             TaskRequest::JoinAny(wait) => return self.join_any(id, wait),
             TaskRequest::Join(wait) => return self.join(id, wait),
             TaskRequest::Cancel(task) => self.cancel(id, &task).map(|()| Reply::Nothing),
-            TaskRequest::Ready(task) => self.tasks.owned(id, &task).map(|task| Reply::Json(task.has_ended().into())),
+            TaskRequest::Ready(task) => self
+                .tasks
+                .owned(id, &task)
+                .map(|task| Reply::Json(task.has_ended().into())),
             TaskRequest::Status(task) => self.status(id, &task).map(status::StatusReport::into_reply),
             TaskRequest::Pending(origin) => Ok(handles(self.tasks.live(id, origin))),
             TaskRequest::Note(text) => {
@@ -195,14 +198,27 @@ mod tests {
 
     #[test]
     fn a_time_limit_is_a_non_negative_finite_number() {
-        for (seconds, millis) in [(0.0, 0), (0.05, 50), (0.07, 70), (1.5, 1500), (30.0, 30_000), (0.0001, 1)] {
+        for (seconds, millis) in [
+            (0.0, 0),
+            (0.05, 50),
+            (0.07, 70),
+            (1.5, 1500),
+            (30.0, 30_000),
+            (0.0001, 1),
+        ] {
             assert_eq!(Seconds::new(seconds).map(Seconds::millis), Ok(millis));
         }
-        for (refused, text) in
-            [(-1.0, "-1"), (f64::NAN, "NaN"), (f64::INFINITY, "inf"), (1e20, "100000000000000000000")]
-        {
+        for (refused, text) in [
+            (-1.0, "-1"),
+            (f64::NAN, "NaN"),
+            (f64::INFINITY, "inf"),
+            (1e20, "100000000000000000000"),
+        ] {
             let error = Seconds::new(refused).expect_err("refused");
-            assert_eq!(error.to_string(), format!("timeout must be a non-negative finite number of seconds, got {text}"));
+            assert_eq!(
+                error.to_string(),
+                format!("timeout must be a non-negative finite number of seconds, got {text}")
+            );
         }
     }
 }

@@ -85,7 +85,10 @@ mod tests {
 
     #[test]
     fn only_listed_markers_are_spaced() {
-        assert_eq!(encode(NONCE, "[/INST][gMASK]foo[TOOL_CALLS]"), "[ /INST][ gMASK]foo[ TOOL_CALLS]");
+        assert_eq!(
+            encode(NONCE, "[/INST][gMASK]foo[TOOL_CALLS]"),
+            "[ /INST][ gMASK]foo[ TOOL_CALLS]"
+        );
         for kept in ["[1]", "[inst]", "[UNKNOWN]", "[ INST]", "[GMASK]", "[INST ]"] {
             assert_eq!(encode(NONCE, kept), kept);
         }

@@ -33,8 +33,13 @@ fn setup(body: &str) -> RunSetup {
         structured: false,
         survives_stop: false,
     };
-    let kit =
-        PackEntry { id: "kit".to_owned(), declared: false, unavailable: None, prelude: None, tools: vec![tool] };
+    let kit = PackEntry {
+        id: "kit".to_owned(),
+        declared: false,
+        unavailable: None,
+        prelude: None,
+        tools: vec![tool],
+    };
     RunSetup {
         prompt: Arc::new(prompt.expect("the test's prompt parses")),
         facts: RunFacts {
@@ -63,12 +68,17 @@ fn block(lua: &str) -> String {
 }
 
 fn one(step: &Step) -> &Effect {
-    let [effect] = step.effects.as_slice() else { panic!("expected one effect, got {:?}", step.effects) };
+    let [effect] = step.effects.as_slice() else {
+        panic!("expected one effect, got {:?}", step.effects)
+    };
     effect
 }
 
 fn squeezed() -> Answer {
-    Answer::Tool(Outcome::Ok(ToolOutput { text: "juice".to_owned(), trusted: true }))
+    Answer::Tool(Outcome::Ok(ToolOutput {
+        text: "juice".to_owned(),
+        trusted: true,
+    }))
 }
 
 /// The outcome of a run whose Harness broke a rule.
@@ -119,7 +129,10 @@ fn a_second_answer_ends_the_run() {
     run.answer(first, text());
     assert_eq!(run.step().outcome, None);
     run.answer(second, Answer::Dropped);
-    assert_eq!(broken(run.step()), "internal invariant violated: effect 1 was answered twice");
+    assert_eq!(
+        broken(run.step()),
+        "internal invariant violated: effect 1 was answered twice"
+    );
 }
 
 #[test]
@@ -132,7 +145,11 @@ fn a_late_answer_to_a_dropped_effect_is_thrown_away() {
         )
     ));
     let find = |step: &Step, is: fn(&EffectKind) -> bool| {
-        step.effects.iter().find(|effect| is(&effect.kind)).expect("the effect is out").id
+        step.effects
+            .iter()
+            .find(|effect| is(&effect.kind))
+            .expect("the effect is out")
+            .id
     };
     let timer = find(&step, |kind| matches!(kind, EffectKind::Timer { .. }));
     let call = find(&step, |kind| matches!(kind, EffectKind::ToolCall(_)));
@@ -143,8 +160,17 @@ fn a_late_answer_to_a_dropped_effect_is_thrown_away() {
     run.answer(call, squeezed());
     run.answer(read, Answer::Store(Outcome::Ok(StoreReply::Text("kept".to_owned()))));
     let step = run.step();
-    assert!(step.events.iter().all(|event| !matches!(event.kind, EventKind::ToolResult { .. })));
-    assert_eq!(step.outcome, Some(RunOutcome::Completed { text: "kept".to_owned() }));
+    assert!(
+        step.events
+            .iter()
+            .all(|event| !matches!(event.kind, EventKind::ToolResult { .. }))
+    );
+    assert_eq!(
+        step.outcome,
+        Some(RunOutcome::Completed {
+            text: "kept".to_owned()
+        })
+    );
 }
 
 #[test]
@@ -169,7 +195,9 @@ fn a_run_may_move_between_threads() {
 #[test]
 fn a_tool_call_runs_under_an_identity_of_its_own() {
     let (_, step) = start(&block("return tools.call('kit/squeeze', { n = 1 })"));
-    let EffectKind::ToolCall(call) = &one(&step).kind else { panic!("a tool call is out") };
+    let EffectKind::ToolCall(call) = &one(&step).kind else {
+        panic!("a tool call is out")
+    };
     assert_eq!(call.arguments, serde_json::json!({ "n": 1 }));
     assert_eq!(call.identity.as_ref().map(Identity::name), Some("0.tool1"));
 }
@@ -183,14 +211,24 @@ fn a_refused_fork_fails_the_tool_call_alone() {
         }
 
         fn fork(&mut self, _: &Identity) -> Result<(), StoreFailure> {
-            Err(StoreFailure::Backend { message: "no more sessions".to_owned() })
+            Err(StoreFailure::Backend {
+                message: "no more sessions".to_owned(),
+            })
         }
     }
     let body = block("local ok, e = pcall(tools.call, 'kit/squeeze')\nreturn tostring(ok) .. '|' .. e.kind");
-    let setup = RunSetup { store: Some(Box::new(NoForks)), ..setup(&body) };
+    let setup = RunSetup {
+        store: Some(Box::new(NoForks)),
+        ..setup(&body)
+    };
     let step = Run::new(setup).expect("the prompt has a version").step();
     assert!(step.effects.is_empty());
-    assert_eq!(step.outcome, Some(RunOutcome::Completed { text: "false|store".to_owned() }));
+    assert_eq!(
+        step.outcome,
+        Some(RunOutcome::Completed {
+            text: "false|store".to_owned()
+        })
+    );
 }
 
 #[test]

@@ -20,7 +20,9 @@ impl StoreAccess for Access {
 
     fn fork(&mut self, child: &Identity) -> Result<(), StoreFailure> {
         if self.refused == Some(child.name()) {
-            return Err(StoreFailure::Backend { message: "no more sessions".to_owned() });
+            return Err(StoreFailure::Backend {
+                message: "no more sessions".to_owned(),
+            });
         }
         Ok(())
     }
@@ -48,7 +50,9 @@ impl Driven {
 
     fn load(sections: &str, limits: Limits, refused: Option<&'static str>) -> Self {
         let source = format!("---\nname: t\ndescription: d\nrunvil: 0\n---\n# T\n{sections}");
-        let prompt = Prompt::parse(source.as_bytes(), "test").result.expect("the prompt parses");
+        let prompt = Prompt::parse(source.as_bytes(), "test")
+            .result
+            .expect("the prompt parses");
         let facts = RunFacts {
             name: "test".to_owned(),
             seed: [0; 32],
@@ -66,7 +70,13 @@ impl Driven {
             store: Some(Box::new(Access { refused })),
         });
         let run = run.expect("the version is supported");
-        Self { run, open: Vec::new(), drops: Vec::new(), events: Vec::new(), outcome: None }
+        Self {
+            run,
+            open: Vec::new(),
+            drops: Vec::new(),
+            events: Vec::new(),
+            outcome: None,
+        }
     }
 
     fn step(&mut self) {
@@ -115,14 +125,12 @@ impl Driven {
     fn ends(&self) -> Vec<String> {
         self.events
             .iter()
-            .filter_map(|event| {
-                match &event.kind {
-                    EventKind::TaskSucceeded { task } => Some(format!("{task} succeeded")),
-                    EventKind::TaskFailed { task } => Some(format!("{task} failed")),
-                    EventKind::TaskCancelled { task } => Some(format!("{task} cancelled")),
-                    EventKind::TaskAbandoned { task, reason } => Some(format!("{task}: {}", reason.phrase())),
-                    _ => None,
-                }
+            .filter_map(|event| match &event.kind {
+                EventKind::TaskSucceeded { task } => Some(format!("{task} succeeded")),
+                EventKind::TaskFailed { task } => Some(format!("{task} failed")),
+                EventKind::TaskCancelled { task } => Some(format!("{task} cancelled")),
+                EventKind::TaskAbandoned { task, reason } => Some(format!("{task}: {}", reason.phrase())),
+                _ => None,
             })
             .collect()
     }
@@ -133,7 +141,9 @@ fn there() -> Answer {
 }
 
 fn failed(message: &str) -> Answer {
-    Answer::Store(Outcome::Err(StoreFailure::Backend { message: message.to_owned() }))
+    Answer::Store(Outcome::Err(StoreFailure::Backend {
+        message: message.to_owned(),
+    }))
 }
 
 fn block(heading: &str, lua: &str) -> String {
@@ -203,7 +213,11 @@ return tostring(ok)";
     run.answer(0, there());
     run.answer(0, there());
     assert_eq!(run.text(), Ok("false"));
-    assert!(!run.events.iter().any(|event| matches!(event.kind, EventKind::Lua { .. })));
+    assert!(
+        !run.events
+            .iter()
+            .any(|event| matches!(event.kind, EventKind::Lua { .. }))
+    );
 }
 
 #[test]
@@ -242,7 +256,10 @@ log('outer ' .. sys.index)
 return ''";
     let inner = "store.exists('x')\nlog('inner ' .. sys.index)";
     let sections = block("## Main", main) + &block("### Outer", outer) + &block("### Inner", inner);
-    let limits = Limits { concurrency: 2, ..Limits::default() };
+    let limits = Limits {
+        concurrency: 2,
+        ..Limits::default()
+    };
     let mut run = Driven::start_with(&sections, limits, None);
     assert_eq!(run.open.len(), 2);
     run.give(1, there());

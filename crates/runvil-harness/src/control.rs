@@ -45,8 +45,7 @@ impl RunControl {
     /// Stops the calls that wait now: model rounds, timers, and calls of tools that do not survive a stop. The run
     /// goes on.
     pub fn stop(&self) {
-        self.stops
-            .send_modify(|count| *count = count.wrapping_add(1));
+        self.stops.send_modify(|count| *count = count.wrapping_add(1));
     }
 
     /// Reports each stop from here on.

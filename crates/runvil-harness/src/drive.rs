@@ -37,14 +37,9 @@ pub async fn drive(prepared: Prepared, observer: &mut dyn Observer) -> RunReport
         observer.event(event);
     }
     match Stepper::start(run) {
-        Ok(stepper) => {
-            Driver::new(stepper, performer, control, record, observer)
-                .drive()
-                .await
-        }
+        Ok(stepper) => Driver::new(stepper, performer, control, record, observer).drive().await,
         Err(error) => {
-            let error =
-                RunError::internal(format_args!("the run's thread does not start: {error}"));
+            let error = RunError::internal(format_args!("the run's thread does not start: {error}"));
             record.finish(RunOutcome::Failed(error)).await
         }
     }

@@ -4,9 +4,7 @@ use std::sync::Arc;
 
 use runvil_engine::{Limits, ModelInfo, ZeroLimit};
 use runvil_model::ModelBackend;
-use runvil_pack::{
-    PackRegistry, Plugin, RegistryError, ServiceKey, Services, shipped::SubagentsPlugin,
-};
+use runvil_pack::{PackRegistry, Plugin, RegistryError, ServiceKey, Services, shipped::SubagentsPlugin};
 
 use crate::{
     Launch, Observer, Preparation, RunReport, drive,
@@ -122,11 +120,7 @@ impl HostBuilder {
 
     /// Adds a service that the Host has for all its runs.
     #[must_use]
-    pub fn service<T: ?Sized + Send + Sync + 'static>(
-        mut self,
-        key: ServiceKey<T>,
-        service: Arc<T>,
-    ) -> Self {
+    pub fn service<T: ?Sized + Send + Sync + 'static>(mut self, key: ServiceKey<T>, service: Arc<T>) -> Self {
         self.services = self.services.with(key, service);
         self
     }

@@ -29,8 +29,7 @@ impl Origin for SystemOrigin {
     }
 
     fn now(&self) -> i64 {
-        let millis =
-            |elapsed: std::time::Duration| i64::try_from(elapsed.as_millis()).unwrap_or(i64::MAX);
+        let millis = |elapsed: std::time::Duration| i64::try_from(elapsed.as_millis()).unwrap_or(i64::MAX);
         match SystemTime::now().duration_since(UNIX_EPOCH) {
             Ok(since) => millis(since),
             Err(before) => -millis(before.duration()),
@@ -60,10 +59,7 @@ mod tests {
     #[test]
     fn a_later_run_never_starts_earlier() {
         let starts = StartInstants::new();
-        assert_eq!(
-            [-5, 10, 7, 12].map(|now| starts.stamp(now)),
-            [-5, 10, 10, 12]
-        );
+        assert_eq!([-5, 10, 7, 12].map(|now| starts.stamp(now)), [-5, 10, 10, 12]);
     }
 
     #[test]

@@ -37,9 +37,7 @@ impl Performer {
         cancellation: Cancellation,
     ) -> Answer {
         match effect {
-            EffectKind::ModelRound(round) => {
-                Answer::Model(Box::new(self.complete(round, live).await))
-            }
+            EffectKind::ModelRound(round) => Answer::Model(Box::new(self.complete(round, live).await)),
             EffectKind::ToolCall(call) => Answer::Tool(self.call_tool(call, cancellation).await),
             EffectKind::Store(call) => self.perform_store(call).await,
             EffectKind::Timer { millis } => {
@@ -53,10 +51,6 @@ impl Performer {
         let Some(session) = self.store.clone() else {
             return Answer::Store(Err(StoreFailure::NoStore).into());
         };
-        Answer::Store(
-            blocking(move || session.perform(&call.identity, call.op))
-                .await
-                .into(),
-        )
+        Answer::Store(blocking(move || session.perform(&call.identity, call.op)).await.into())
     }
 }

@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use runvil_engine::{
-    PackSnapshot, PreparedRoles, Run, RunError, RunErrorKind, RunFacts, RunOutcome, RunSetup,
-    StoreAccess, prepare_roles,
+    PackSnapshot, PreparedRoles, Run, RunError, RunErrorKind, RunFacts, RunOutcome, RunSetup, StoreAccess,
+    prepare_roles,
     prompt::{Parsed, Prompt},
 };
 use runvil_model::RoundLimits;
@@ -144,10 +144,7 @@ async fn build(
     });
     if !record.requirements.is_satisfied() {
         let notice = record.requirements.to_string();
-        return Err(ended(RunError::new(
-            RunErrorKind::RequirementsUnmet,
-            notice,
-        )));
+        return Err(ended(RunError::new(RunErrorKind::RequirementsUnmet, notice)));
     }
 
     let session = store.map(|store| store.session());
@@ -181,20 +178,11 @@ async fn parse(source: Vec<u8>, record: &mut RunRecord) -> Result<Arc<Prompt>, R
     record.events = events;
     let prompt = result.map_err(|error| RunError::from(&error))?;
     record.title.clone_from(&prompt.tree().h1.title);
-    record.output = prompt
-        .tree()
-        .frontmatter
-        .output
-        .as_ref()
-        .map(|file| file.path.clone());
+    record.output = prompt.tree().frontmatter.output.as_ref().map(|file| file.path.clone());
     Ok(Arc::new(prompt))
 }
 
-async fn stage(
-    frontmatter: &Frontmatter,
-    input: Option<String>,
-    store: Option<Store>,
-) -> Result<(), RunError> {
+async fn stage(frontmatter: &Frontmatter, input: Option<String>, store: Option<Store>) -> Result<(), RunError> {
     let declared = frontmatter.input.clone();
     let staged = blocking(move || staging::stage(declared.as_ref(), input, store.as_ref())).await;
     staged.map_err(|refusal| RunError::from(&refusal))

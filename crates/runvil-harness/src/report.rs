@@ -110,11 +110,7 @@ impl RunRecord {
     /// The event that ends a run which does not succeed, for a run whose Engine cannot report it.
     pub(crate) fn run_failed(&self) -> Event {
         let task = ChainId::root();
-        let last = self
-            .events
-            .iter()
-            .rev()
-            .find(|event| event.provenance.task == task);
+        let last = self.events.iter().rev().find(|event| event.provenance.task == task);
         let sequence = last.map_or(0, |event| event.provenance.sequence + 1);
         Event {
             execution: self.facts.name.clone(),

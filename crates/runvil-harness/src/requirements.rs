@@ -68,11 +68,7 @@ impl RequirementsReport {
         extend_once(&mut self.missing_packs, other.missing_packs);
         extend_once(&mut self.missing_services, other.missing_services);
         for pack in other.unavailable_packs {
-            if !self
-                .unavailable_packs
-                .iter()
-                .any(|known| known.pack == pack.pack)
-            {
+            if !self.unavailable_packs.iter().any(|known| known.pack == pack.pack) {
                 self.unavailable_packs.push(pack);
             }
         }
@@ -84,8 +80,7 @@ impl RequirementsReport {
             ..
         } = self;
         missing_packs.retain(|id| {
-            !missing_services.iter().any(|gap| gap.pack == *id)
-                && !unavailable_packs.iter().any(|gap| gap.pack == *id)
+            !missing_services.iter().any(|gap| gap.pack == *id) && !unavailable_packs.iter().any(|gap| gap.pack == *id)
         });
     }
 }
@@ -202,16 +197,8 @@ mod tests {
 
     #[test]
     fn a_gap_that_two_reports_name_stays_one() {
-        let twice = [
-            missing("x"),
-            service("y", "s/1"),
-            unavailable("z", "torn"),
-            unmet("b"),
-        ];
-        assert_eq!(
-            merged(twice.clone().into_iter().chain(twice.clone())),
-            merged(twice)
-        );
+        let twice = [missing("x"), service("y", "s/1"), unavailable("z", "torn"), unmet("b")];
+        assert_eq!(merged(twice.clone().into_iter().chain(twice.clone())), merged(twice));
         assert_eq!(
             merged([unavailable("z", "torn"), unavailable("z", "worn")]),
             unavailable("z", "torn")
@@ -229,12 +216,7 @@ mod tests {
     #[test]
     fn only_a_report_without_gaps_is_satisfied() {
         assert!(RequirementsReport::default().is_satisfied());
-        for gap in [
-            missing("x"),
-            service("y", "s/1"),
-            unavailable("z", "torn"),
-            unmet("b"),
-        ] {
+        for gap in [missing("x"), service("y", "s/1"), unavailable("z", "torn"), unmet("b")] {
             assert!(!gap.is_satisfied());
         }
     }

@@ -72,9 +72,7 @@ pub(crate) fn stage(
 }
 
 fn holds(store: &Store, path: &str) -> Result<bool, StoreFailure> {
-    match store.perform_for_host(StoreOp::Exists {
-        path: path.to_owned(),
-    })? {
+    match store.perform_for_host(StoreOp::Exists { path: path.to_owned() })? {
         StoreReply::Exists(there) => Ok(there),
         other => unreachable!("an existence check replied {other:?}"),
     }
@@ -137,11 +135,7 @@ mod tests {
     #[test]
     fn a_declared_file_that_nobody_supplies_is_refused() {
         assert_eq!(
-            message(stage(
-                Some(&declared("in.md")),
-                None,
-                Some(&Store::memory())
-            )),
+            message(stage(Some(&declared("in.md")), None, Some(&Store::memory()))),
             "the prompt's declared input file cannot be put in place: the prompt declares the input file `in.md`, \
              but the launch supplied no input text and the store has no such file"
         );
@@ -158,9 +152,10 @@ mod tests {
              store path in.md needs approval, which this run cannot give: \
              Write on in.md needs user approval: the Ask mode refuses all mutations"
         );
-        assert!(message(staged("../in.md")).ends_with(
-            "input file `../in.md`: invalid path \"../in.md\": path contains a traversal segment"
-        ));
+        assert!(
+            message(staged("../in.md"))
+                .ends_with("input file `../in.md`: invalid path \"../in.md\": path contains a traversal segment")
+        );
         assert!(
             message(stage(Some(&declared("in.md")), None, None))
                 .ends_with("this run declares no store, so no store operation can run")

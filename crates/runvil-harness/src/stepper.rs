@@ -35,11 +35,7 @@ impl Stepper {
             .name("runvil-run".to_owned())
             .stack_size(STACK_BYTES)
             .spawn(move || work(run, &inbox, &outbox))?;
-        Ok(Self {
-            orders,
-            steps,
-            cancel,
-        })
+        Ok(Self { orders, steps, cancel })
     }
 
     /// Hands the run an answer, if there is one, and has it step.
@@ -66,11 +62,7 @@ impl Drop for Stepper {
     }
 }
 
-fn work(
-    mut run: Run,
-    inbox: &orders::Receiver<Option<(EffectId, Answer)>>,
-    outbox: &mpsc::UnboundedSender<Step>,
-) {
+fn work(mut run: Run, inbox: &orders::Receiver<Option<(EffectId, Answer)>>, outbox: &mpsc::UnboundedSender<Step>) {
     while let Ok(answer) = inbox.recv() {
         if let Some((id, answer)) = answer {
             run.answer(id, answer);

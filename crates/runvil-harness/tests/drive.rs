@@ -13,8 +13,7 @@ use std::{
 };
 
 use common::{
-    Heard, Say, Script, builder, failure, host, kinds, launch, models, pack, prompt, result, run,
-    script, section,
+    Heard, Say, Script, builder, failure, host, kinds, launch, models, pack, prompt, result, run, script, section,
 };
 use runvil_engine::{RunErrorKind, RunOutcome};
 use runvil_harness::{LaunchStore, ModelAccess, OutputError};
@@ -32,17 +31,8 @@ async fn events_go_from_the_parse_to_the_end_and_into_the_report() {
     assert_eq!(kinds.first().map(String::as_str), Some("parse_started"));
     assert_eq!(kinds.last().map(String::as_str), Some("run_succeeded"));
     assert_eq!(heard.lines.len(), kinds.len());
-    assert!(
-        report
-            .events
-            .iter()
-            .all(|event| event.execution == "session-1")
-    );
-    let sequence: Vec<u64> = report
-        .events
-        .iter()
-        .map(|event| event.provenance.sequence)
-        .collect();
+    assert!(report.events.iter().all(|event| event.execution == "session-1"));
+    let sequence: Vec<u64> = report.events.iter().map(|event| event.provenance.sequence).collect();
     assert_eq!(sequence, (0..kinds.len() as u64).collect::<Vec<_>>());
 }
 
@@ -51,10 +41,7 @@ async fn an_effect_is_told_before_it_is_performed_and_its_answer_before_the_run_
     let mut heard = Heard::new();
     host()
         .run(
-            launch(script(
-                "",
-                "store.write('a', 'x')\nlog('wrote')\nlog(store.read('a'))",
-            )),
+            launch(script("", "store.write('a', 'x')\nlog('wrote')\nlog(store.read('a'))")),
             &mut heard,
         )
         .await;
@@ -89,21 +76,11 @@ async fn only_a_loop_rounds_text_is_live_and_it_comes_before_the_answer() {
     let host = builder().models(models(backend)).build().expect("a Host");
     let lua = "models.use('w')\nlocal a = models.infer('q')\nmessages:user('q')\nmodels.loop()\nreturn a .. messages[#messages].content";
     let mut heard = Heard::new();
-    let report = host
-        .run(launch(script("models: { w: {} }", lua)), &mut heard)
-        .await;
+    let report = host.run(launch(script("models: { w: {} }", lua)), &mut heard).await;
     assert_eq!(result(&report), "quiethello");
     assert_eq!(heard.of("live"), ["he", "llo"]);
-    let place = |wanted: &str| {
-        heard
-            .lines
-            .iter()
-            .position(|line| line == wanted)
-            .expect("heard")
-    };
-    assert!(
-        place("start 2 model") < place("live he") && place("live llo") < place("answer 2 done")
-    );
+    let place = |wanted: &str| heard.lines.iter().position(|line| line == wanted).expect("heard");
+    assert!(place("start 2 model") < place("live he") && place("live llo") < place("answer 2 done"));
 }
 
 #[tokio::test]
@@ -115,27 +92,18 @@ async fn with_model_access_off_every_round_is_unavailable() {
     let host = builder().models(access).build().expect("a Host");
     let report = run(
         &host,
-        launch(script(
-            "models: { w: {} }",
-            "models.use('w')\nreturn models.infer('q')",
-        )),
+        launch(script("models: { w: {} }", "models.use('w')\nreturn models.infer('q')")),
     )
     .await;
     assert_eq!(
         failure(&report),
-        (
-            RunErrorKind::Completion,
-            "model access is turned off or not configured"
-        )
+        (RunErrorKind::Completion, "model access is turned off or not configured")
     );
 }
 
 #[tokio::test]
 async fn a_launch_may_bring_models_of_its_own() {
-    let mut launch = launch(script(
-        "models: { w: {} }",
-        "models.use('w')\nreturn models.infer('q')",
-    ));
+    let mut launch = launch(script("models: { w: {} }", "models.use('w')\nreturn models.infer('q')"));
     launch.models = Some(models(Script::new([Say::Text(vec!["mine"])])));
     assert_eq!(result(&run(&host(), launch).await), "mine");
 }
@@ -216,10 +184,7 @@ async fn a_tool_reads_and_writes_the_runs_own_files() {
         files.append("out.md", "!").await?;
         let there = files.exists("out.md").await? && !files.exists("gone.md").await?;
         files.delete("in.md").await?;
-        Ok(ToolOutput::trusted(format!(
-            "{there} {:?}",
-            files.glob("*").await?
-        )))
+        Ok(ToolOutput::trusted(format!("{there} {:?}", files.glob("*").await?)))
     });
     let host = builder().plugin(&copy).build().expect("a Host");
     let lua = "store.write('in.md', 'text')\nlocal said = tools.call('kit/copy')\nreturn said .. store.read('out.md')";
@@ -267,7 +232,8 @@ async fn a_conflict_of_a_tools_file_access_fails_the_call() {
                store.write('a', 'owner')\n\
                local r = tasks.join({ t })\n\
                return r[1].result";
-    let arm = "### Arm\n```lua\nlocal ok, e = pcall(tools.call, 'kit/write')\nreturn e.kind .. '|' .. tostring(e)\n```\n";
+    let arm =
+        "### Arm\n```lua\nlocal ok, e = pcall(tools.call, 'kit/write')\nreturn e.kind .. '|' .. tostring(e)\n```\n";
     let mut heard = Heard::reacting(|line| {
         if line == "event vfs_write_succeeded" {
             landed.notify_one();
@@ -278,10 +244,7 @@ async fn a_conflict_of_a_tools_file_access_fails_the_call() {
     let text = result(&report);
     let conflict = "tool|tool call failure: store determinism violation: write on a by ExecId(";
     assert!(text.starts_with(conflict), "{text}");
-    assert!(
-        text.ends_with(" conflicts with a write claim by ExecId(0)"),
-        "{text}"
-    );
+    assert!(text.ends_with(" conflicts with a write claim by ExecId(0)"), "{text}");
 }
 
 #[tokio::test]
@@ -304,12 +267,7 @@ async fn store_operations_land_in_issue_order() {
     launch.store = LaunchStore::Supplied(Store::over(slow));
     assert_eq!(result(&run(&host(), launch).await), "8");
     let order = order.lock().expect("no panic");
-    assert_eq!(
-        *order,
-        [
-            "1.md", "2.md", "3.md", "4.md", "5.md", "6.md", "7.md", "8.md"
-        ]
-    );
+    assert_eq!(*order, ["1.md", "2.md", "3.md", "4.md", "5.md", "6.md", "7.md", "8.md"]);
 }
 
 /// A memory backend with hooks.
@@ -386,11 +344,7 @@ async fn a_store_that_refuses_its_session_fails_the_first_step() {
 #[tokio::test]
 async fn the_output_file_of_a_completed_run_is_in_its_report() {
     let output = "output: { path: out.md, description: d }";
-    let written = run(
-        &host(),
-        launch(script(output, "store.write('out.md', 'the report')")),
-    )
-    .await;
+    let written = run(&host(), launch(script(output, "store.write('out.md', 'the report')"))).await;
     assert_eq!(written.output, Some(Ok("the report".to_owned())));
 
     let absent = run(&host(), launch(script(output, "return 1")))
@@ -422,10 +376,7 @@ async fn the_output_file_of_a_completed_run_is_in_its_report() {
 
     let refused = run(
         &host(),
-        launch(script(
-            "output: { path: ../out.md, description: d }",
-            "return 1",
-        )),
+        launch(script("output: { path: ../out.md, description: d }", "return 1")),
     )
     .await;
     assert!(matches!(
@@ -522,19 +473,13 @@ async fn a_stop_interrupts_the_calls_that_wait_and_the_run_goes_on() {
 #[tokio::test]
 async fn a_stop_spares_a_tool_that_survives_it_and_finds_nothing_before_a_call_waits() {
     let (answer, wait) = tokio::sync::watch::channel(false);
-    let keep = pack("runvil/kit").shaped_tool(
-        "kit/keep",
-        runvil_pack::ToolDefinition::survives_stop,
-        move |_, _| {
-            let mut wait = wait.clone();
-            async move {
-                wait.wait_for(|go| *go)
-                    .await
-                    .expect("the test holds the sender");
-                Ok(ToolOutput::trusted("kept"))
-            }
-        },
-    );
+    let keep = pack("runvil/kit").shaped_tool("kit/keep", runvil_pack::ToolDefinition::survives_stop, move |_, _| {
+        let mut wait = wait.clone();
+        async move {
+            wait.wait_for(|go| *go).await.expect("the test holds the sender");
+            Ok(ToolOutput::trusted("kept"))
+        }
+    });
     let host = builder().plugin(&keep).build().expect("a Host");
     let launch = launch(script("", "return tools.call('kit/keep')"));
     let control = launch.control.clone();
@@ -557,10 +502,7 @@ async fn a_stop_spares_a_tool_that_survives_it_and_finds_nothing_before_a_call_w
 #[tokio::test]
 async fn an_uncaught_stop_ends_the_run_as_cancelled() {
     let given_up = Arc::new(AtomicUsize::new(0));
-    let host = builder()
-        .plugin(&hanging(&given_up, false))
-        .build()
-        .expect("a Host");
+    let host = builder().plugin(&hanging(&given_up, false)).build().expect("a Host");
     let launch = launch(script("", "tools.call('kit/hang')"));
     let control = launch.control.clone();
     let mut heard = Heard::reacting(|line| {
@@ -568,19 +510,13 @@ async fn an_uncaught_stop_ends_the_run_as_cancelled() {
             control.stop();
         }
     });
-    assert_eq!(
-        host.run(launch, &mut heard).await.outcome,
-        RunOutcome::Cancelled
-    );
+    assert_eq!(host.run(launch, &mut heard).await.outcome, RunOutcome::Cancelled);
 }
 
 #[tokio::test]
 async fn a_cancel_gives_up_every_call_and_never_resumes_one() {
     let given_up = Arc::new(AtomicUsize::new(0));
-    let host = builder()
-        .plugin(&hanging(&given_up, true))
-        .build()
-        .expect("a Host");
+    let host = builder().plugin(&hanging(&given_up, true)).build().expect("a Host");
     let lua = "pcall(tasks.fanout, '### Arm', { 1, 2 })\nlog('after')";
     let source = format!(
         "{}{}",
@@ -622,10 +558,7 @@ async fn a_cancel_reaches_lua_that_spins() {
             control.cancel();
         }
     });
-    assert_eq!(
-        host().run(launch, &mut heard).await.outcome,
-        RunOutcome::Cancelled
-    );
+    assert_eq!(host().run(launch, &mut heard).await.outcome, RunOutcome::Cancelled);
 }
 
 #[tokio::test]
@@ -669,10 +602,7 @@ async fn a_write_that_the_run_dropped_lands_before_the_run_ends() {
         drop(release);
     });
     let mut heard = Heard::new();
-    assert_eq!(
-        host().run(launch, &mut heard).await.outcome,
-        RunOutcome::Cancelled
-    );
+    assert_eq!(host().run(launch, &mut heard).await.outcome, RunOutcome::Cancelled);
     cancel.join().expect("no panic");
     assert_eq!(store.text("slow.md"), Ok(Some("landed".to_owned())));
     assert_eq!(heard.of("log"), [""; 0]);
@@ -699,10 +629,7 @@ async fn a_cancelled_run_leaves_a_store_operation_behind_that_never_lands() {
     });
     let report = run(&host(), launch).await;
     assert_eq!(report.outcome, RunOutcome::Cancelled);
-    assert_eq!(
-        kinds(&report.events).last().map(String::as_str),
-        Some("run_failed")
-    );
+    assert_eq!(kinds(&report.events).last().map(String::as_str), Some("run_failed"));
     drop(release);
     cancel.join().expect("no panic");
 }
@@ -731,10 +658,7 @@ async fn a_cancelled_run_that_does_not_come_back_from_its_step_is_left_behind() 
     assert_eq!(report.outcome, RunOutcome::Cancelled);
     let last = report.events.last().expect("events");
     assert_eq!(
-        (
-            kinds(&report.events).last().map(String::as_str),
-            last.section.as_str()
-        ),
+        (kinds(&report.events).last().map(String::as_str), last.section.as_str()),
         (Some("run_failed"), "T")
     );
     assert_eq!(last.provenance.sequence, report.events.len() as u64 - 1);
@@ -744,32 +668,20 @@ async fn a_cancelled_run_that_does_not_come_back_from_its_step_is_left_behind() 
 
 #[tokio::test]
 async fn a_model_backend_that_panics_ends_the_run_as_an_internal_fault() {
-    let host = builder()
-        .models(models(Script::new([])))
-        .build()
-        .expect("a Host");
+    let host = builder().models(models(Script::new([]))).build().expect("a Host");
     let report = run(
         &host,
-        launch(script(
-            "models: { w: {} }",
-            "models.use('w')\nreturn models.infer('q')",
-        )),
+        launch(script("models: { w: {} }", "models.use('w')\nreturn models.infer('q')")),
     )
     .await;
     assert_eq!(failure(&report).0, RunErrorKind::Internal);
-    assert_eq!(
-        kinds(&report.events).last().map(String::as_str),
-        Some("run_failed")
-    );
+    assert_eq!(kinds(&report.events).last().map(String::as_str), Some("run_failed"));
 }
 
 #[tokio::test]
 async fn a_run_that_nobody_drives_any_more_gives_its_work_up() {
     let given_up = Arc::new(AtomicUsize::new(0));
-    let host = builder()
-        .plugin(&hanging(&given_up, false))
-        .build()
-        .expect("a Host");
+    let host = builder().plugin(&hanging(&given_up, false)).build().expect("a Host");
     let (started, mut start) = tokio::sync::mpsc::unbounded_channel();
     let driven = tokio::spawn(async move {
         let mut heard = Heard::reacting(|line| {
@@ -777,8 +689,7 @@ async fn a_run_that_nobody_drives_any_more_gives_its_work_up() {
                 started.send(()).expect("the test listens");
             }
         });
-        host.run(launch(script("", "tools.call('kit/hang')")), &mut heard)
-            .await;
+        host.run(launch(script("", "tools.call('kit/hang')")), &mut heard).await;
     });
     start.recv().await.expect("the call starts");
     driven.abort();

@@ -9,14 +9,13 @@ use std::{
 };
 
 use common::{
-    Heard, builder, ended_early, failure, host, kinds, launch, model, pack, prepared, prompt,
-    result, run, script,
+    Heard, builder, ended_early, failure, host, kinds, launch, model, pack, prepared, prompt, result, run, script,
 };
 use runvil_engine::{Limits, RunErrorKind, RunOutcome, ThinkingMode};
 use runvil_harness::{Host, HostError, LaunchStore, ModelAccess, Origin, RosterEntry, Seed};
 use runvil_pack::{
-    INPUT_BROKER, InputBroker, InputError, PackError, ServiceKey, ServiceName, Services,
-    ToolOutput, async_trait, shipped::UserInputPlugin,
+    INPUT_BROKER, InputBroker, InputError, PackError, ServiceKey, ServiceName, Services, ToolOutput, async_trait,
+    shipped::UserInputPlugin,
 };
 use tracing_subscriber::fmt::MakeWriter;
 
@@ -27,13 +26,8 @@ fn gaps(report: &runvil_harness::RunReport) -> Vec<&str> {
     let (kind, message) = failure(report);
     assert_eq!(kind, RunErrorKind::RequirementsUnmet);
     let mut lines = message.lines();
-    assert_eq!(
-        lines.next(),
-        Some("the environment cannot satisfy this prompt:")
-    );
-    lines
-        .map(|line| line.strip_prefix("- ").expect("a gap"))
-        .collect()
+    assert_eq!(lines.next(), Some("the environment cannot satisfy this prompt:"));
+    lines.map(|line| line.strip_prefix("- ").expect("a gap")).collect()
 }
 
 async fn refusal_of(host: &Host, frontmatter: &str) -> Vec<String> {
@@ -47,10 +41,7 @@ async fn a_parse_failure_comes_before_an_input_failure() {
     launch.input = Some("stray".to_owned());
     let report = ended_early(&host(), launch).await;
     assert_eq!(failure(&report).0, RunErrorKind::Parse);
-    assert_eq!(
-        kinds(&report.events).last().map(String::as_str),
-        Some("parse_failed")
-    );
+    assert_eq!(kinds(&report.events).last().map(String::as_str), Some("parse_failed"));
 }
 
 #[tokio::test]
@@ -81,10 +72,7 @@ async fn unmet_requirements_come_before_the_version() {
     let none = script("", RETURN).replace("runvil: 0\n", "");
     assert_eq!(
         failure(&ended_early(&host(), launch(none)).await),
-        (
-            RunErrorKind::Parse,
-            "not a runvil prompt: no runvil version"
-        )
+        (RunErrorKind::Parse, "not a runvil prompt: no runvil version")
     );
 }
 
@@ -98,15 +86,9 @@ async fn staged_input_is_there_for_the_h1_and_a_refused_run_keeps_it() {
     staged.input = Some("  a\nb ".to_owned());
     assert_eq!(result(&run(&host(), staged).await), "  a\nb ");
 
-    let mut refused = launch(script(
-        "input: { path: in.md, description: d }\nuses: [gone]",
-        RETURN,
-    ));
+    let mut refused = launch(script("input: { path: in.md, description: d }\nuses: [gone]", RETURN));
     refused.input = Some("kept".to_owned());
-    let store = ended_early(&host(), refused)
-        .await
-        .store
-        .expect("the run's store");
+    let store = ended_early(&host(), refused).await.store.expect("the run's store");
     assert_eq!(store.text("in.md"), Ok(Some("kept".to_owned())));
 }
 
@@ -268,8 +250,7 @@ async fn the_operator_is_asked_through_the_broker_of_the_run_that_asks() {
         ["user-input needs runvil/input-broker, and the environment provides none"]
     );
     let mut launch = launch(ask);
-    launch.services =
-        Services::new().with(INPUT_BROKER, Arc::new(Operator) as Arc<dyn InputBroker>);
+    launch.services = Services::new().with(INPUT_BROKER, Arc::new(Operator) as Arc<dyn InputBroker>);
     assert_eq!(result(&run(&host, launch).await), "  hi\n");
 }
 
@@ -278,9 +259,7 @@ async fn a_cancel_ends_the_wait_and_takes_each_pack_as_it_stands() {
     let starting = || pack("acme/slow").ready(pending);
     let host = builder()
         .plugin(&starting())
-        .plugin(
-            &pack("acme/quick").tool("quick/go", |_, _| async { Ok(ToolOutput::trusted("went")) }),
-        )
+        .plugin(&pack("acme/quick").tool("quick/go", |_, _| async { Ok(ToolOutput::trusted("went")) }))
         .build()
         .expect("a Host");
 
@@ -325,10 +304,7 @@ async fn a_cancelled_run_never_ends_as_a_failure() {
     ] {
         let launch = launch(source);
         launch.control.cancel();
-        assert_eq!(
-            ended_early(&host(), launch).await.outcome,
-            RunOutcome::Cancelled
-        );
+        assert_eq!(ended_early(&host(), launch).await.outcome, RunOutcome::Cancelled);
     }
 }
 
@@ -349,10 +325,7 @@ async fn an_undeclared_pack_that_is_not_ready_only_loses_its_tools() {
         .ready(|| async { Err(PackError::reason("it is ill")) })
         .tool("kit/go", |_, _| async { Ok(ToolOutput::trusted("went")) });
     let host = builder().plugin(&sick).build().expect("a Host");
-    let offer = script(
-        "",
-        "local ok, err = pcall(packs.offer, 'kit')\nreturn tostring(err)",
-    );
+    let offer = script("", "local ok, err = pcall(packs.offer, 'kit')\nreturn tostring(err)");
     assert_eq!(
         result(&run(&host, launch(offer)).await),
         "packs.offer: the kit Pack is unavailable in this run: it is ill"
@@ -375,17 +348,9 @@ async fn a_readiness_check_that_panics_makes_the_pack_unavailable() {
 async fn tools_are_read_once_and_only_a_declared_packs_prelude_runs() {
     let go = |text: &'static str| move |_, _| async move { Ok(ToolOutput::trusted(text)) };
     let host = builder()
-        .plugin(
-            &pack("acme/kit")
-                .prelude("answer = 42")
-                .tool("kit/go", go("acme")),
-        )
+        .plugin(&pack("acme/kit").prelude("answer = 42").tool("kit/go", go("acme")))
         .plugin(&pack("runvil/kit").tool("kit/go", go("runvil")))
-        .plugin(
-            &pack("runvil/other")
-                .prelude("other = 1")
-                .tool("other/go", go("other")),
-        )
+        .plugin(&pack("runvil/other").prelude("other = 1").tool("other/go", go("other")))
         .build()
         .expect("a Host");
     let lua = "return tools.call('kit/go') .. tools.call('other/go') .. answer .. type(other)";
@@ -420,11 +385,7 @@ impl Origin for Clock {
     }
 
     fn now(&self) -> i64 {
-        self.0
-            .lock()
-            .expect("no panic")
-            .pop()
-            .expect("an instant is left")
+        self.0.lock().expect("no panic").pop().expect("an instant is left")
     }
 }
 
@@ -447,19 +408,13 @@ async fn a_later_run_never_starts_earlier() {
 
 #[test]
 fn a_host_refuses_a_pack_added_twice_and_a_limit_of_zero() {
-    let twice = builder()
-        .plugin(&pack("acme/kit"))
-        .plugin(&pack("acme/kit"))
-        .build();
+    let twice = builder().plugin(&pack("acme/kit")).plugin(&pack("acme/kit")).build();
     assert!(matches!(twice, Err(HostError::Registry(_))));
     let limits = Limits {
         concurrency: 0,
         ..Limits::default()
     };
-    assert!(matches!(
-        builder().limits(limits).build(),
-        Err(HostError::Limit(_))
-    ));
+    assert!(matches!(builder().limits(limits).build(), Err(HostError::Limit(_))));
 }
 
 #[tokio::test]
@@ -514,11 +469,7 @@ async fn a_pack_that_cannot_serve_is_warned_of_in_the_hosts_log() {
         .plugin(&pack("runvil/kit").tool("other/go", |_, _| async { Ok(ToolOutput::trusted("")) }))
         .build()
         .expect("a Host");
-    let report = run(
-        &host,
-        launch(script("", "return tostring(tools.get('other/go'))")),
-    )
-    .await;
+    let report = run(&host, launch(script("", "return tostring(tools.get('other/go'))"))).await;
     assert_eq!(result(&report), "nil");
     let log = String::from_utf8(log.0.lock().expect("no panic").clone()).expect("text");
     for line in [

@@ -25,8 +25,7 @@ fn vm() -> Vm {
 mod keys {
     use super::*;
 
-    const FILL: &str =
-        "local t = {} for i = 1, 100000 do t['key ' .. i * 7919 % 1000003] = i end return t";
+    const FILL: &str = "local t = {} for i = 1, 100000 do t['key ' .. i * 7919 % 1000003] = i end return t";
 
     /// `pairs` over the whole table.
     #[divan::bench(sample_count = 20)]
@@ -50,11 +49,7 @@ mod keys {
     fn walk(bencher: Bencher<'_, '_>, source: &str) {
         let vm = vm();
         let bare = mlua::Lua::new();
-        let lua = if source.contains("raw_next") {
-            &bare
-        } else {
-            vm.lua()
-        };
+        let lua = if source.contains("raw_next") { &bare } else { vm.lua() };
         if source.contains("raw_next") {
             bare.globals()
                 .raw_set("raw_next", bare.globals().raw_get::<Value>("next").unwrap())

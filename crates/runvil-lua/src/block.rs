@@ -86,10 +86,7 @@ pub enum BlockFailure {
 
 impl Block {
     pub(crate) fn new(thread: Thread) -> Self {
-        Self {
-            thread,
-            started: false,
-        }
+        Self { thread, started: false }
     }
 
     pub(crate) fn resume(&mut self, vm: &Vm, with: Resume) -> BlockStep {
@@ -136,10 +133,7 @@ impl Block {
 fn answer(lua: &Lua, with: Resume) -> mlua::Result<MultiValue> {
     match with {
         Resume::Start => Ok(MultiValue::new()),
-        Resume::Values(values) => values
-            .into_iter()
-            .map(|value| counted(lua, value))
-            .collect(),
+        Resume::Values(values) => values.into_iter().map(|value| counted(lua, value)).collect(),
         Resume::Build(build) => (build.0)(lua),
         Resume::Raise(failure) => Err(failure.into()),
     }
@@ -165,24 +159,18 @@ fn fail(vm: &Vm, describe: impl FnOnce(&Lua) -> BlockFailure) -> BlockStep {
 fn classify(vm: &Vm, raised: Value, traceback: Option<&str>, out_of_memory: bool) -> BlockFailure {
     match raised {
         Value::Error(error) => raised_by_native(vm, &error, traceback),
-        Value::Table(table) => raised_table(vm, &table, traceback)
-            .unwrap_or_else(|error| raised_by_native(vm, &error, traceback)),
-        Value::String(text) if out_of_memory => runtime(
-            vm,
-            &format!("memory error: {}", text.to_string_lossy()),
-            traceback,
-        ),
+        Value::Table(table) => {
+            raised_table(vm, &table, traceback).unwrap_or_else(|error| raised_by_native(vm, &error, traceback))
+        }
+        Value::String(text) if out_of_memory => {
+            runtime(vm, &format!("memory error: {}", text.to_string_lossy()), traceback)
+        }
         other => runtime(vm, &runtime_error(&display(&other)), traceback),
     }
 }
 
 fn raised_by_native(vm: &Vm, error: &mlua::Error, traceback: Option<&str>) -> BlockFailure {
-    end_with(
-        vm,
-        Failure::from_native(error),
-        Freshness::Origin,
-        traceback,
-    )
+    end_with(vm, Failure::from_native(error), Freshness::Origin, traceback)
 }
 
 fn raised_table(vm: &Vm, table: &Table, traceback: Option<&str>) -> mlua::Result<BlockFailure> {
@@ -204,12 +192,7 @@ enum Freshness {
     Table,
 }
 
-fn end_with(
-    vm: &Vm,
-    failure: Failure,
-    freshness: Freshness,
-    traceback: Option<&str>,
-) -> BlockFailure {
+fn end_with(vm: &Vm, failure: Failure, freshness: Freshness, traceback: Option<&str>) -> BlockFailure {
     let located = located(vm, &runtime_error(&failure.message), traceback);
     if failure.kind == LUA_KIND && failure.origin.is_none() {
         BlockFailure::Runtime { message: located }
@@ -238,10 +221,7 @@ fn runtime_error(message: &str) -> String {
 
 /// Maps a message and its traceback to prompt lines, headed by the first position that was mapped.
 fn located(vm: &Vm, message: &str, traceback: Option<&str>) -> String {
-    let text = traceback.map_or_else(
-        || message.to_owned(),
-        |frames| format!("{message}\n{frames}"),
-    );
+    let text = traceback.map_or_else(|| message.to_owned(), |frames| format!("{message}\n{frames}"));
     let located = vm.locate(&text);
     match located.first {
         Some(position) => format!("{position}: {}", located.text),

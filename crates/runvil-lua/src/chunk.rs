@@ -67,8 +67,8 @@ impl Chunk {
 
 /// Compiles text to bytecode under a chunk name in Lua's own notation.
 pub(crate) fn compile(source: &str, name: &str) -> Result<Vec<u8>, CompileError> {
-    let lua = Lua::new_with(StdLib::NONE, LuaOptions::new())
-        .map_err(|error| CompileError::Unavailable(error.to_string()))?;
+    let lua =
+        Lua::new_with(StdLib::NONE, LuaOptions::new()).map_err(|error| CompileError::Unavailable(error.to_string()))?;
     let loaded = lua
         .load(source)
         .set_name(name)

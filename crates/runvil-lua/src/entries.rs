@@ -11,9 +11,7 @@ use crate::order::SortKey;
 ///
 /// A Lua memory error.
 pub fn ordered_pairs(table: &Table) -> mlua::Result<Vec<(Value, Value)>> {
-    let entries = table
-        .pairs::<Value, Value>()
-        .collect::<mlua::Result<Vec<_>>>()?;
+    let entries = table.pairs::<Value, Value>().collect::<mlua::Result<Vec<_>>>()?;
     let border = i64::try_from(table.raw_len()).unwrap_or(i64::MAX);
     let texts: Vec<_> = entries
         .iter()
@@ -27,9 +25,7 @@ pub fn ordered_pairs(table: &Table) -> mlua::Result<Vec<(Value, Value)>> {
             let position = u32::try_from(position).unwrap_or(u32::MAX);
             match (key, text) {
                 (Value::Boolean(value), _) => SortKey::boolean(*value, position),
-                (Value::Integer(value), _) if (1..=border).contains(value) => {
-                    SortKey::array(*value, position)
-                }
+                (Value::Integer(value), _) if (1..=border).contains(value) => SortKey::array(*value, position),
                 (Value::Integer(value), _) => SortKey::integer(*value, position),
                 (Value::Number(value), _) => SortKey::float(*value, true, position),
                 (_, Some(text)) => SortKey::text(text, true, position),
@@ -38,8 +34,5 @@ pub fn ordered_pairs(table: &Table) -> mlua::Result<Vec<(Value, Value)>> {
         })
         .collect();
     order.sort_unstable();
-    Ok(order
-        .iter()
-        .map(|key| entries[key.position as usize].clone())
-        .collect())
+    Ok(order.iter().map(|key| entries[key.position as usize].clone()).collect())
 }

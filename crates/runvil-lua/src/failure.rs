@@ -62,11 +62,7 @@ impl Failure {
 
     /// Adds a field.
     #[must_use]
-    pub fn with_field(
-        mut self,
-        name: impl Into<Cow<'static, str>>,
-        value: impl Into<FieldValue>,
-    ) -> Self {
+    pub fn with_field(mut self, name: impl Into<Cow<'static, str>>, value: impl Into<FieldValue>) -> Self {
         self.fields.push((name.into(), value.into()));
         self
     }
@@ -169,19 +165,14 @@ fn field_value(value: &Value) -> Option<FieldValue> {
 
 fn root_cause(error: &mlua::Error) -> &mlua::Error {
     let mut cause = error;
-    while let mlua::Error::CallbackError { cause: inner, .. }
-    | mlua::Error::WithContext { cause: inner, .. } = cause
-    {
+    while let mlua::Error::CallbackError { cause: inner, .. } | mlua::Error::WithContext { cause: inner, .. } = cause {
         cause = inner;
     }
     cause
 }
 
 fn without_traceback(message: &str) -> &str {
-    message
-        .split("\nstack traceback:")
-        .next()
-        .unwrap_or(message)
+    message.split("\nstack traceback:").next().unwrap_or(message)
 }
 
 impl fmt::Display for Failure {

@@ -28,8 +28,7 @@ impl Helper {
 
     pub(crate) fn bytecode(&self) -> &[u8] {
         self.bytecode.get_or_init(|| {
-            compile(self.source, &format!("={}", self.name))
-                .expect("a helper is part of the program and compiles")
+            compile(self.source, &format!("={}", self.name)).expect("a helper is part of the program and compiles")
         })
     }
 }

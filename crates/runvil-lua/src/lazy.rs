@@ -30,9 +30,7 @@ pub(crate) fn declare(
 ) -> mlua::Result<()> {
     let materialize = match raw::materializer(lua)? {
         Some(function) => function,
-        None => {
-            lua.create_function(|lua, name: Option<String>| materialize(lua, name.as_deref()))?
-        }
+        None => lua.create_function(|lua, name: Option<String>| materialize(lua, name.as_deref()))?,
     };
     raw::serve_lazily(lua, names, &materialize)?;
     let group = Group {

@@ -79,17 +79,13 @@ mod tests {
     fn a_marker_becomes_label_and_absolute_line() {
         let located = labels().locate("[string \"line 12\"]:3: wrong");
         assert_eq!(located.text, "section `Check` prologue:14: wrong");
-        assert_eq!(
-            located.first.as_deref(),
-            Some("section `Check` prologue:14")
-        );
+        assert_eq!(located.first.as_deref(), Some("section `Check` prologue:14"));
     }
 
     #[test]
     fn each_marker_maps_by_its_own_block() {
-        let located = labels().locate(
-            "[string \"line 50\"]:2: in\n\t[string \"line 12\"]:1: in <[string \"line 12\"]:1>",
-        );
+        let located =
+            labels().locate("[string \"line 50\"]:2: in\n\t[string \"line 12\"]:1: in <[string \"line 12\"]:1>");
         assert_eq!(
             located.text,
             "section `lib` prologue:51: in\n\tsection `Check` prologue:12: in <section `Check` prologue:12>"

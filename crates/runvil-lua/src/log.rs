@@ -62,9 +62,8 @@ pub fn log_function(
         let [message] = arguments.as_slice() else {
             return Err(broken(BrokenRule::ArgumentCount));
         };
-        let refuse = |refusal: LogRefusal| {
-            mlua::Error::from(Failure::lua(refusal.to_string()).with_origin(origin(refusal)))
-        };
+        let refuse =
+            |refusal: LogRefusal| mlua::Error::from(Failure::lua(refusal.to_string()).with_origin(origin(refusal)));
         quota.spend_event().map_err(refuse)?;
         let text = message.as_string().and_then(|text| text.to_str().ok());
         let text = text.ok_or_else(|| broken(BrokenRule::NotText))?;
@@ -95,8 +94,7 @@ fn check(text: &str) -> Result<(), BrokenRule> {
     if text.chars().nth(MAX_CHARS).is_some() {
         return Err(BrokenRule::TooLong);
     }
-    let breaks_line =
-        |character: char| character.is_control() || matches!(character, '\u{2028}' | '\u{2029}');
+    let breaks_line = |character: char| character.is_control() || matches!(character, '\u{2028}' | '\u{2029}');
     if text.chars().any(breaks_line) {
         return Err(BrokenRule::Control);
     }

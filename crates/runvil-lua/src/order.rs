@@ -44,12 +44,7 @@ impl<'t> SortKey<'t> {
     }
 
     pub(crate) fn boolean(value: bool, position: u32) -> Self {
-        Self::new(
-            if value { Group::True } else { Group::False },
-            0,
-            0,
-            position,
-        )
+        Self::new(if value { Group::True } else { Group::False }, 0, 0, position)
     }
 
     /// An integer of the array part.
@@ -73,17 +68,9 @@ impl<'t> SortKey<'t> {
             Self::new(Group::Low, !magnitude, 0, position)
         } else {
             let floor = value.floor();
-            #[allow(
-                clippy::cast_possible_truncation,
-                reason = "the value lies in the range of i64"
-            )]
+            #[allow(clippy::cast_possible_truncation, reason = "the value lies in the range of i64")]
             let integral = floor as i64;
-            Self::new(
-                Group::Number,
-                sortable(integral),
-                (value - floor).to_bits(),
-                position,
-            )
+            Self::new(Group::Number, sortable(integral), (value - floor).to_bits(), position)
         }
     }
 
@@ -174,16 +161,7 @@ mod tests {
 
     #[test]
     fn text_sorts_by_its_bytes() {
-        let texts: [&[u8]; 8] = [
-            b"",
-            b"\0",
-            b"10",
-            b"9",
-            b"B",
-            b"Z",
-            b"abcdefgh",
-            b"abcdefghi",
-        ];
+        let texts: [&[u8]; 8] = [b"", b"\0", b"10", b"9", b"B", b"Z", b"abcdefgh", b"abcdefghi"];
         assert!(
             texts
                 .map(|text| SortKey::text(text, true, 0))

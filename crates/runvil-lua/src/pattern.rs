@@ -85,17 +85,10 @@ impl<'a> Matcher<'a> {
 
     /// The capture with that index, counted from 0, of the last match, which spans `start` to `end`. Without captures,
     /// the first is the whole match.
-    pub(crate) fn capture(
-        &self,
-        index: usize,
-        start: usize,
-        end: usize,
-    ) -> Result<Capture, PatternError> {
+    pub(crate) fn capture(&self, index: usize, start: usize, end: usize) -> Result<Capture, PatternError> {
         if index >= self.level {
             if index != 0 {
-                return Err(PatternError::CaptureIndex(
-                    i32::try_from(index + 1).unwrap_or(i32::MAX),
-                ));
+                return Err(PatternError::CaptureIndex(i32::try_from(index + 1).unwrap_or(i32::MAX)));
             }
             return Ok(Capture::Text { start, end });
         }
@@ -230,9 +223,7 @@ impl<'a> Matcher<'a> {
         let open = self.captures[..self.level]
             .iter()
             .rposition(|capture| matches!(capture, Capture::Open { .. }));
-        let Some((index, Capture::Open { start })) =
-            open.map(|index| (index, self.captures[index]))
-        else {
+        let Some((index, Capture::Open { start })) = open.map(|index| (index, self.captures[index])) else {
             return Err(Message(c"invalid pattern capture"));
         };
         self.captures[index] = Capture::Text { start, end: s };
@@ -251,14 +242,10 @@ impl<'a> Matcher<'a> {
             // Lua reads a position as a text of endless length, which never matches.
             Some(Capture::Position(_)) => return Ok(None),
             _ => {
-                return Err(PatternError::CaptureIndex(
-                    i32::from(digit) - i32::from(b'0'),
-                ));
+                return Err(PatternError::CaptureIndex(i32::from(digit) - i32::from(b'0')));
             }
         };
-        Ok(self.subject[s..]
-            .starts_with(text)
-            .then_some(s + text.len()))
+        Ok(self.subject[s..].starts_with(text).then_some(s + text.len()))
     }
 
     /// `%bxy`: a stretch that starts with `x` and ends with the `y` that balances it.
@@ -302,9 +289,7 @@ impl<'a> Matcher<'a> {
     fn class_end(&self, p: usize) -> Result<usize, PatternError> {
         let mut at = p + 1;
         match self.pattern[p] {
-            ESCAPE if at == self.pattern.len() => {
-                Err(Message(c"malformed pattern (ends with '%')"))
-            }
+            ESCAPE if at == self.pattern.len() => Err(Message(c"malformed pattern (ends with '%')")),
             ESCAPE => Ok(at + 1),
             b'[' => {
                 if self.at(at) == b'^' {

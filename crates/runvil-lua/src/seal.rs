@@ -34,13 +34,7 @@ impl Seal<'_> {
     /// # Errors
     ///
     /// A Lua memory error.
-    pub fn fields(
-        &self,
-        lua: &Lua,
-        fields: &Table,
-        unknown: &str,
-        no_name: &str,
-    ) -> mlua::Result<Table> {
+    pub fn fields(&self, lua: &Lua, fields: &Table, unknown: &str, no_name: &str) -> mlua::Result<Table> {
         let index = raw::strict_fields(lua, fields, unknown, no_name)?;
         self.front(lua, &Value::Function(index))
     }

@@ -90,13 +90,7 @@ fn store(lua: &Lua, (metatable, key, value): (Table, Value, Value)) -> mlua::Res
 }
 
 /// The guarded copy of a value.
-fn copy(
-    lua: &Lua,
-    metatable: &Table,
-    key: &Value,
-    value: &Value,
-    place: &Place,
-) -> mlua::Result<Value> {
+fn copy(lua: &Lua, metatable: &Table, key: &Value, value: &Value, place: &Place) -> mlua::Result<Value> {
     if value.is_nil() {
         return Ok(Value::Nil);
     }

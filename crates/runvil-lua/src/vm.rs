@@ -40,10 +40,7 @@ impl Vm {
     ///
     /// A Lua memory error when the ceiling is too low for the sandbox itself.
     pub fn new(config: &VmConfig) -> mlua::Result<Self> {
-        let lua = Lua::new_with(
-            StdLib::STRING | StdLib::TABLE | StdLib::MATH,
-            LuaOptions::new(),
-        )?;
+        let lua = Lua::new_with(StdLib::STRING | StdLib::TABLE | StdLib::MATH, LuaOptions::new())?;
         let shared = Shared::new(config.cancel.clone(), config.memory_bytes, &config.seed);
         lua.set_app_data(Arc::clone(&shared));
         let convert = lua.create_function(convert)?;
@@ -110,9 +107,7 @@ impl Vm {
         helper: &'static Helper,
         arguments: MultiValue,
     ) -> mlua::Result<()> {
-        self.lazy_globals(names, move |lua| {
-            run_helper(lua, helper, kit(lua)?, arguments.clone())
-        })
+        self.lazy_globals(names, move |lua| run_helper(lua, helper, kit(lua)?, arguments.clone()))
     }
 
     /// Runs a helper once and returns its values. It gets `arguments`, and its globals are the kit: the sandbox's
@@ -123,11 +118,7 @@ impl Vm {
     /// # Errors
     ///
     /// Whatever the helper raises while it loads.
-    pub fn load_helper(
-        &self,
-        helper: &Helper,
-        arguments: impl IntoLuaMulti,
-    ) -> mlua::Result<MultiValue> {
+    pub fn load_helper(&self, helper: &Helper, arguments: impl IntoLuaMulti) -> mlua::Result<MultiValue> {
         run_helper(&self.lua, helper, kit(&self.lua)?, arguments)
     }
 
@@ -202,9 +193,7 @@ pub fn load(lua: &Lua, chunk: &Chunk) -> mlua::Result<Function> {
     Shared::of(lua)
         .labels()
         .register(chunk.first_line(), chunk.shared_label());
-    lua.load(chunk.bytecode())
-        .set_mode(ChunkMode::Binary)
-        .into_function()
+    lua.load(chunk.bytecode()).set_mode(ChunkMode::Binary).into_function()
 }
 
 /// What helpers run in; made at the first use, of functions that no code of the VM can change.
@@ -219,12 +208,7 @@ fn kit(lua: &Lua) -> mlua::Result<Table> {
     Ok(kit)
 }
 
-fn run_helper(
-    lua: &Lua,
-    helper: &Helper,
-    kit: Table,
-    arguments: impl IntoLuaMulti,
-) -> mlua::Result<MultiValue> {
+fn run_helper(lua: &Lua, helper: &Helper, kit: Table, arguments: impl IntoLuaMulti) -> mlua::Result<MultiValue> {
     lua.load(helper.bytecode())
         .set_mode(ChunkMode::Binary)
         .set_environment(kit)
@@ -234,9 +218,7 @@ fn run_helper(
 /// Turns a Rust error that was raised into Lua into an error value; passes anything else through.
 fn convert(lua: &Lua, raised: Value) -> mlua::Result<Value> {
     match raised {
-        Value::Error(error) => Failure::from_native(&error)
-            .into_error_value(lua)
-            .map(Value::Table),
+        Value::Error(error) => Failure::from_native(&error).into_error_value(lua).map(Value::Table),
         other => Ok(other),
     }
 }

@@ -14,9 +14,7 @@ use std::time::Duration;
 
 use common::{config, returned, step};
 use mlua::{MultiValue, Value};
-use runvil_lua::{
-    BlockFailure, BlockStep, CancelFlag, Chunk, Failure, Helper, Resume, Vm, VmConfig,
-};
+use runvil_lua::{BlockFailure, BlockStep, CancelFlag, Chunk, Failure, Helper, Resume, Vm, VmConfig};
 
 fn vm_with(cancel: &CancelFlag) -> Vm {
     let config = VmConfig {
@@ -127,10 +125,7 @@ fn a_run_that_was_cancelled_is_interrupted_at_its_first_check() {
     cancel.cancel();
     assert!(cancel.is_cancelled());
     let vm = vm_with(&cancel);
-    assert!(is_interrupted(&step(
-        &vm,
-        "for i = 1, 100000 do end return 'done'"
-    )));
+    assert!(is_interrupted(&step(&vm, "for i = 1, 100000 do end return 'done'")));
     assert!(is_interrupted(&step(&vm, "while true do end")));
     assert_eq!(
         returned(step(&vm, "return 'before the first check'")),
@@ -164,17 +159,9 @@ fn every_coroutine_of_every_vm_of_a_run_is_reached() {
     for vm in [&first, &second] {
         let suspend = vm.load_helper(&SUSPEND, ()).unwrap().pop_front();
         vm.lua().globals().raw_set("suspend", suspend).unwrap();
-        let chunk = Chunk::compile(
-            "suspend() for i = 1, 100000 do end",
-            "section `A` prologue",
-            1,
-        )
-        .unwrap();
+        let chunk = Chunk::compile("suspend() for i = 1, 100000 do end", "section `A` prologue", 1).unwrap();
         let mut block = vm.start(&chunk).unwrap();
-        assert!(matches!(
-            vm.resume(&mut block, Resume::Start),
-            BlockStep::Request(_)
-        ));
+        assert!(matches!(vm.resume(&mut block, Resume::Start), BlockStep::Request(_)));
         blocks.push((vm, block));
     }
     cancel.cancel();
@@ -193,23 +180,12 @@ fn a_cancel_of_one_run_leaves_another_on_the_same_thread_alone() {
     let nested = outer.lua().create_function(move |_, ()| {
         let vm = vm_with(&inner);
         cancel.cancel();
-        Ok(returned(step(
-            &vm,
-            "local n = 0 for i = 1, 1000000 do n = n + 1 end return n",
-        ))
-        .remove(0))
+        Ok(returned(step(&vm, "local n = 0 for i = 1, 1000000 do n = n + 1 end return n")).remove(0))
     });
-    outer
-        .lua()
-        .globals()
-        .raw_set("nested", nested.unwrap())
-        .unwrap();
+    outer.lua().globals().raw_set("nested", nested.unwrap()).unwrap();
     let source = "result = nested() for i = 1, 100000 do end";
     assert!(is_interrupted(&step(&outer, source)));
-    assert_eq!(
-        outer.lua().globals().raw_get::<String>("result").unwrap(),
-        "1000000"
-    );
+    assert_eq!(outer.lua().globals().raw_get::<String>("result").unwrap(), "1000000");
     assert!(!inner_flag.is_cancelled());
 }
 

@@ -52,7 +52,8 @@ fn newindex_hooks_new_globals_only() {
 
 #[test]
 fn other_metamethods_are_copied_at_each_call() {
-    let source = "local mt = { __call = function(_, n) return 'called ' .. n end, __tostring = function() return 'globals' end }
+    let source =
+        "local mt = { __call = function(_, n) return 'called ' .. n end, __tostring = function() return 'globals' end }
         local same = setmetatable(_G, mt) == _G
         local a, b = _G('x'), tostring(_G)
         mt.__tostring = function() return 'late' end
@@ -109,10 +110,8 @@ fn served() -> Vm {
         })
         .unwrap();
     vm.guard_global("prose", &get, &set).unwrap();
-    vm.guard_constant("argv", &Value::Integer(5), "argv is frozen")
-        .unwrap();
-    vm.guard_constant("nothing", &Value::Nil, "nothing is frozen")
-        .unwrap();
+    vm.guard_constant("argv", &Value::Integer(5), "argv is frozen").unwrap();
+    vm.guard_constant("nothing", &Value::Nil, "nothing is frozen").unwrap();
     vm
 }
 
@@ -140,8 +139,7 @@ fn the_guard_serves_its_names_before_any_author_metatable() {
             "nil"
         ]
     );
-    let source =
-        "for name in next, _G do assert(name ~= 'prose' and name ~= 'argv') end return 'hidden'";
+    let source = "for name in next, _G do assert(name ~= 'prose' and name ~= 'argv') end return 'hidden'";
     assert_eq!(run_in(&served(), source), ["hidden"]);
 }
 
@@ -156,15 +154,11 @@ fn lazy() -> (Vm, Arc<AtomicUsize>) {
     let count = Arc::clone(&made);
     vm.lazy_globals(&["one", "two"], move |_| {
         count.fetch_add(1, Ordering::Relaxed);
-        Ok(MultiValue::from_iter([
-            Value::Integer(1),
-            Value::Integer(2),
-        ]))
+        Ok(MultiValue::from_iter([Value::Integer(1), Value::Integer(2)]))
     })
     .unwrap();
     let arguments = MultiValue::from_iter([Value::Integer(3), Value::Integer(4)]);
-    vm.lazy_helper(&["three", "four"], &PAIR, arguments)
-        .unwrap();
+    vm.lazy_helper(&["three", "four"], &PAIR, arguments).unwrap();
     (vm, made)
 }
 
@@ -187,13 +181,13 @@ fn a_lazy_global_cannot_be_told_from_an_ordinary_one() {
         return table.concat(names, ' '):match('four.*one.*three.*two') ~= nil, names[#names], #names == n, one";
     assert_eq!(run_in(&lazy().0, walk), ["true", "xpcall", "true", "1"]);
     let (vm, made) = lazy();
-    let assigned =
-        "local captured = {} setmetatable(_G, { __newindex = captured, __index = captured })
+    let assigned = "local captured = {} setmetatable(_G, { __newindex = captured, __index = captured })
         one = 'mine' two = nil
         return one, two, captured.one, three";
     assert_eq!(run_in(&vm, assigned), ["mine", "nil", "nil", "3"]);
     assert_eq!(made.load(Ordering::Relaxed), 0);
-    let cleared = "one = nil local seen for name in pairs(_G) do seen = seen or name == 'one' end return one, two, seen";
+    let cleared =
+        "one = nil local seen for name in pairs(_G) do seen = seen or name == 'one' end return one, two, seen";
     assert_eq!(run_in(&lazy().0, cleared), ["nil", "2", "false"]);
 }
 
@@ -201,8 +195,5 @@ fn a_lazy_global_cannot_be_told_from_an_ordinary_one() {
 fn helpers_do_not_see_what_authors_rebind() {
     let (vm, _) = lazy();
     run_in(&vm, "type = nil string.format = nil table = nil");
-    assert_eq!(
-        run_in(&vm, "local _, type = four() return type(1)"),
-        ["number"]
-    );
+    assert_eq!(run_in(&vm, "local _, type = four() return type(1)"), ["number"]);
 }

@@ -18,13 +18,8 @@ fn vm_of(memory_bytes: usize) -> Vm {
     })
     .unwrap();
     State::install(vm.lua(), "var", &json!({})).unwrap();
-    let native = vm
-        .lua()
-        .create_function(|_, text: String| Ok(Text(text.repeat(2))));
-    vm.lua()
-        .globals()
-        .raw_set("double", native.unwrap())
-        .unwrap();
+    let native = vm.lua().create_function(|_, text: String| Ok(Text(text.repeat(2))));
+    vm.lua().globals().raw_set("double", native.unwrap()).unwrap();
     vm
 }
 
@@ -49,10 +44,7 @@ fn fails_with(memory_bytes: usize, source: &str, expected: &str) {
     assert_eq!(values[0], "false", "{source}");
     assert!(values[1].contains(expected), "{source}: {values:?}");
     assert_eq!(
-        run_in(
-            &vm,
-            "local t = {} for i = 1, 100 do t[i] = {} end return #t"
-        ),
+        run_in(&vm, "local t = {} for i = 1, 100 do t[i] = {} end return #t"),
         ["100"],
         "{source}"
     );
@@ -99,10 +91,7 @@ fn walks_of_a_table_that_fills_the_heap_end_in_an_error_or_an_answer() {
 #[test]
 fn deep_recursion_ends_in_a_stack_overflow() {
     for (source, expected) in [
-        (
-            "local function f() return 1 + f() end f()",
-            "stack overflow",
-        ),
+        ("local function f() return 1 + f() end f()", "stack overflow"),
         (
             "local t = {} setmetatable(t, { __index = function(t, k) return t[k] end }) return t.x",
             "stack overflow",
@@ -119,10 +108,7 @@ fn deep_recursion_ends_in_a_stack_overflow() {
             "local t t = setmetatable({}, { __eq = function(a, b) return a == b end }) return t == setmetatable({}, getmetatable(t))",
             "stack overflow",
         ),
-        (
-            "local function f() return ('x'):gsub('x', f) end f()",
-            "stack overflow",
-        ),
+        ("local function f() return ('x'):gsub('x', f) end f()", "stack overflow"),
         (
             "local function f() table.sort({ 1, 2 }, f) return true end f()",
             "stack overflow",
@@ -148,10 +134,7 @@ fn deep_recursion_ends_in_a_stack_overflow() {
             "loop",
         ),
         ("return ('x'):find(('('):rep(300))", "too many captures"),
-        (
-            "return ('x'):rep(300):find(('x-'):rep(300) .. 'y')",
-            "too complex",
-        ),
+        ("return ('x'):rep(300):find(('x-'):rep(300) .. 'y')", "too complex"),
         ("return json.decode(('['):rep(100000))", "recursion limit"),
         (
             "local t = {} for i = 1, 100000 do t = { t } end return json.encode(t)",
@@ -178,10 +161,7 @@ fn an_endless_chain_of_protected_calls_ends() {
         "local t = setmetatable({}, { __tostring = error }) return (pcall(error, t))",
     ] {
         let values = run_in(&vm, source);
-        assert!(
-            ["true", "false"].contains(&values[0].as_str()),
-            "{source}: {values:?}"
-        );
+        assert!(["true", "false"].contains(&values[0].as_str()), "{source}: {values:?}");
     }
 }
 

@@ -21,10 +21,7 @@ fn keys(table: &str) -> String {
 #[test]
 fn array_part_then_booleans_numbers_and_strings() {
     for (table, expected) in [
-        (
-            "{ zeta = 1, alpha = 2, mid = 3, beta = 4 }",
-            "alpha beta mid zeta",
-        ),
+        ("{ zeta = 1, alpha = 2, mid = 3, beta = 4 }", "alpha beta mid zeta"),
         ("{ 'a', 'b', z = 1, [true] = 2, [10] = 3 }", "1 2 true 10 z"),
         ("{ [true] = 1, 'x' }", "1 true"),
         ("{ 10, 20, [false] = 'f', [true] = 't' }", "1 2 false true"),
@@ -68,11 +65,7 @@ fn keys_that_are_no_scalars_come_last_and_all_of_them() {
 
 #[test]
 fn a_hole_below_the_border_is_skipped() {
-    for table in [
-        "{ 1, nil, 3 }",
-        "{ nil, nil, 3, x = 1 }",
-        "{ 1, 2, nil, 4, nil }",
-    ] {
+    for table in ["{ 1, nil, 3 }", "{ nil, nil, 3, x = 1 }", "{ 1, 2, nil, 4, nil }"] {
         let source = format!(
             "local n = 0 for k, v in pairs({table}) do assert(v ~= nil) n = n + 1 end
             local m = 0 for k, v in next, {table} do assert(v ~= nil) m = m + 1 end return n == m and n"
@@ -109,10 +102,7 @@ fn clearing_while_walking_loses_no_key() {
         local t = { 10, 20, [false] = 'f', [true] = 't' }
         for k in next, t do out[#out + 1] = tostring(k) if type(k) == 'boolean' then t[k] = nil end end
         return table.concat(out, ' ')";
-    assert_eq!(
-        run(source),
-        ["1 2 false true a b c 1 2 false 1 false 1 2 false true"]
-    );
+    assert_eq!(run(source), ["1 2 false true a b c 1 2 false 1 false 1 2 false true"]);
 }
 
 #[test]

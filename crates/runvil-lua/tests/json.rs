@@ -29,8 +29,7 @@ fn decoded_values_have_the_matching_types() {
     assert_eq!(
         run(source),
         [
-            "integer", "float", "float", "integer", "float", "3", "true", "é", "true", "nil",
-            "false"
+            "integer", "float", "float", "integer", "float", "3", "true", "é", "true", "nil", "false"
         ]
     );
     assert_eq!(eval("json.decode('{\"a\":1,\"a\":2}').a"), "2");
@@ -39,10 +38,7 @@ fn decoded_values_have_the_matching_types() {
 #[test]
 fn decode_refuses_with_the_parsers_text() {
     for (call, message) in [
-        (
-            "json.decode('x')",
-            "json.decode: expected value at line 1 column 1",
-        ),
+        ("json.decode('x')", "json.decode: expected value at line 1 column 1"),
         (
             "json.decode('1 2')",
             "json.decode: trailing characters at line 1 column 3",
@@ -55,14 +51,8 @@ fn decode_refuses_with_the_parsers_text() {
             "json.decode(string.rep('[', 128))",
             "json.decode: recursion limit exceeded at line 1 column 128",
         ),
-        (
-            "json.decode(5)",
-            "json.decode expects a string, got integer",
-        ),
-        (
-            "json.decode(1.5)",
-            "json.decode expects a string, got number",
-        ),
+        ("json.decode(5)", "json.decode expects a string, got integer"),
+        ("json.decode(1.5)", "json.decode expects a string, got number"),
         ("json.decode()", "json.decode expects a string, got nil"),
         (
             "json.decode(json.null)",
@@ -76,10 +66,7 @@ fn decode_refuses_with_the_parsers_text() {
             "json.decode_lines('1\\n2\\n{\"a\":}')",
             "json.decode_lines: expected value at line 3 column 6",
         ),
-        (
-            "json.decode_lines({})",
-            "json.decode_lines expects a string, got table",
-        ),
+        ("json.decode_lines({})", "json.decode_lines expects a string, got table"),
     ] {
         assert_eq!(error(call), message, "{call}");
     }
@@ -124,20 +111,14 @@ fn tables_encode() {
         ("json.array()", "[]"),
         ("json.array({ 1 })", "[1]"),
         ("{ 1, 2, { 'x' } }", "[1,2,[\"x\"]]"),
-        (
-            "{ b = 1, a = { c = 2 }, Z = 3 }",
-            "{\"Z\":3,\"a\":{\"c\":2},\"b\":1}",
-        ),
+        ("{ b = 1, a = { c = 2 }, Z = 3 }", "{\"Z\":3,\"a\":{\"c\":2},\"b\":1}"),
         ("{ json.null, 1 }", "[null,1]"),
         (
             "setmetatable({ 1 }, { __pairs = error, __len = error, __tostring = error })",
             "[1]",
         ),
         ("setmetatable({}, { __index = { 1 } })", "{}"),
-        (
-            "setmetatable({}, { __index = { 1 }, __metatable = 'sealed' })",
-            "[1]",
-        ),
+        ("setmetatable({}, { __index = { 1 }, __metatable = 'sealed' })", "[1]"),
         (
             "setmetatable({ 2 }, { __index = { 1 }, __metatable = 'sealed' })",
             "[2]",
@@ -170,20 +151,11 @@ fn encode_names_the_first_value_that_is_not_json_data() {
         ("{ 0 / 0 }", "value[1] is not a finite number"),
         ("{ a = math.huge }", "value.a is not a finite number"),
         ("'\\255'", "value is not valid UTF-8"),
-        (
-            "{ ['a\\255'] = type, b = 1 }",
-            "value.a\u{fffd} is not valid UTF-8",
-        ),
-        (
-            "{ [1] = type, a = 1 }",
-            "value mixes list items and named keys",
-        ),
+        ("{ ['a\\255'] = type, b = 1 }", "value.a\u{fffd} is not valid UTF-8"),
+        ("{ [1] = type, a = 1 }", "value mixes list items and named keys"),
         ("{ [1] = 'a', [3] = 'c' }", "value is missing list item [2]"),
         ("{ [0] = 'a' }", "value is missing list item [1]"),
-        (
-            "{ [-1] = 'a', [1] = 'b' }",
-            "value is missing list item [2]",
-        ),
+        ("{ [-1] = 'a', [1] = 'b' }", "value is missing list item [2]"),
         ("{ [5] = 1 }", "value is missing list item [1]"),
         (
             "{ [true] = 1, a = 1, [1] = 2, [4] = 1 }",
@@ -251,10 +223,7 @@ fn options_are_checked_before_the_value() {
         ("{ pretty = true, [3] = 1 }", "unknown option 3"),
         ("{ [true] = 1, x = 1 }", "unknown option boolean"),
         ("{ [1.5] = 1 }", "unknown option number"),
-        (
-            "{ debug = 1 }",
-            "option debug must be a boolean, got integer",
-        ),
+        ("{ debug = 1 }", "option debug must be a boolean, got integer"),
     ] {
         for function in ["encode", "encode_lines"] {
             assert_eq!(
@@ -294,14 +263,10 @@ fn nesting_is_limited() {
     let path = format!("value{}", "[1]".repeat(127));
     assert_eq!(
         run("return select(2, pcall(json.encode, nest(128))).message"),
-        [format!(
-            "json.encode: {path} is nested more than 127 levels deep"
-        )]
+        [format!("json.encode: {path} is nested more than 127 levels deep")]
     );
     assert_eq!(
-        run(
-            "return json.encode(nest(128), { debug = true }) == ('['):rep(127) .. '\"[too deep]\"' .. (']'):rep(127)"
-        ),
+        run("return json.encode(nest(128), { debug = true }) == ('['):rep(127) .. '\"[too deep]\"' .. (']'):rep(127)"),
         ["true"]
     );
 }
@@ -319,11 +284,7 @@ fn small() -> Vm {
 fn a_walk_has_a_budget() {
     let small = small();
     let refusal = |source: &str, call: &str| {
-        run_in(
-            &small,
-            &format!("{source} return select(2, pcall({call})).message"),
-        )
-        .remove(0)
+        run_in(&small, &format!("{source} return select(2, pcall({call})).message")).remove(0)
     };
     let shared = "local t = {} for i = 1, 40 do t = { t, t } end";
     for (call, function) in [
@@ -336,8 +297,7 @@ fn a_walk_has_a_budget() {
             format!("{function}: value is too large to encode")
         );
     }
-    let rows =
-        "local row, t = {}, {} for i = 1, 1025 do row[i] = 1 end for i = 1, 1025 do t[i] = row end";
+    let rows = "local row, t = {}, {} for i = 1, 1025 do row[i] = 1 end for i = 1, 1025 do t[i] = row end";
     assert_eq!(
         refusal(rows, "json.encode, t"),
         "json.encode: value is too large to encode"
@@ -366,24 +326,15 @@ fn lines_encode_each_item_with_a_newline() {
     for (list, text) in [
         ("{}", ""),
         ("json.array()", ""),
-        (
-            "{ { n = 1 }, json.null, 'a\\nb' }",
-            "{\"n\":1}\nnull\n\"a\\nb\"\n",
-        ),
-        (
-            "setmetatable({}, { __index = { 1, 2 }, __metatable = 1 })",
-            "1\n2\n",
-        ),
+        ("{ { n = 1 }, json.null, 'a\\nb' }", "{\"n\":1}\nnull\n\"a\\nb\"\n"),
+        ("setmetatable({}, { __index = { 1, 2 }, __metatable = 1 })", "1\n2\n"),
     ] {
         assert_eq!(eval(&format!("json.encode_lines({list})")), text, "{list}");
     }
     for (list, message) in [
         ("nil", " expects a list, got nil"),
         ("5", " expects a list, got integer"),
-        (
-            "{ a = 1 }",
-            " expects a list, got a table with a string key",
-        ),
+        ("{ a = 1 }", " expects a list, got a table with a string key"),
         (
             "{ [true] = 1, a = 1 }",
             " expects a list, got a table with a boolean key",
@@ -421,13 +372,11 @@ fn lines_encode_each_item_with_a_newline() {
 
 #[test]
 fn arrays_are_marked_in_place() {
-    let source = "local t = {} return json.array(t) == t, json.array(t) == t, getmetatable(t), pcall(setmetatable, t, nil)";
+    let source =
+        "local t = {} return json.array(t) == t, json.array(t) == t, getmetatable(t), pcall(setmetatable, t, nil)";
     let values = run(source);
     assert_eq!(values[..4], ["true", "true", "false", "false"]);
-    assert!(
-        values[4].contains("cannot change a protected metatable"),
-        "{values:?}"
-    );
+    assert!(values[4].contains("cannot change a protected metatable"), "{values:?}");
     assert_eq!(
         error("json.array(5)"),
         "json.array expects a table or no argument, got integer"
@@ -492,13 +441,7 @@ fn the_driver_learns_where_a_value_is_not_json_data() {
             problem: Problem::Type("function"),
         }
     );
-    assert_eq!(
-        problem.to_string(),
-        "item.list[2] must be JSON data, got function"
-    );
+    assert_eq!(problem.to_string(), "item.list[2] must be JSON data, got function");
     let big: Value = lua.globals().raw_get("big").unwrap();
-    assert!(matches!(
-        to_json(lua, &big, "item"),
-        Err(ToJsonError::TooLarge)
-    ));
+    assert!(matches!(to_json(lua, &big, "item"), Err(ToJsonError::TooLarge)));
 }

@@ -8,11 +8,7 @@ use mlua::{Lua, LuaOptions, MultiValue, StdLib};
 
 /// Runs the source here and in bare Lua, and compares.
 fn same(source: &str) {
-    let lua = Lua::new_with(
-        StdLib::TABLE | StdLib::STRING | StdLib::MATH,
-        LuaOptions::new(),
-    )
-    .unwrap();
+    let lua = Lua::new_with(StdLib::TABLE | StdLib::STRING | StdLib::MATH, LuaOptions::new()).unwrap();
     let values: MultiValue = lua.load(source).set_name("line 10").eval().unwrap();
     let expected: Vec<String> = values.iter().map(text).collect();
     assert_eq!(run(source), expected, "{source}");
@@ -102,13 +98,8 @@ fn fixed_cases() {
         "gmatch('a', 'a', {})",
         "gmatch('a')",
     ] {
-        same(&format!(
-            "return pcall(string.{}",
-            call.replacen('(', ", ", 1)
-        ));
-        same(&format!(
-            "return select(2, pcall(function() return string.{call} end))"
-        ));
+        same(&format!("return pcall(string.{}", call.replacen('(', ", ", 1)));
+        same(&format!("return select(2, pcall(function() return string.{call} end))"));
     }
 }
 
@@ -138,9 +129,8 @@ fn iterations() {
 #[test]
 fn random_patterns() {
     let pieces = [
-        "a", "b", "c", ".", "%a", "%d", "%s", "%w", "%S", "%%", "[ab]", "[^a]", "[a-c]", "[%d%-]",
-        "[^%s]", "(", ")", "()", "%1", "%2", "*", "+", "-", "?", "^", "$", "%b()", "%f[%w]",
-        "%f[%s]", " ", "1", "\\0", "[", "]", "%",
+        "a", "b", "c", ".", "%a", "%d", "%s", "%w", "%S", "%%", "[ab]", "[^a]", "[a-c]", "[%d%-]", "[^%s]", "(", ")",
+        "()", "%1", "%2", "*", "+", "-", "?", "^", "$", "%b()", "%f[%w]", "%f[%s]", " ", "1", "\\0", "[", "]", "%",
     ];
     let subjects = [
         "",

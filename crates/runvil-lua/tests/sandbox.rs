@@ -12,9 +12,8 @@ use mlua::{Lua, LuaOptions, StdLib};
 
 #[test]
 fn only_the_toolkit_is_there() {
-    let names = run(
-        "local names = {} for name in next, _G do names[#names + 1] = name end return table.concat(names, ' ')",
-    );
+    let names =
+        run("local names = {} for name in next, _G do names[#names + 1] = name end return table.concat(names, ' ')");
     assert_eq!(
         names,
         [
@@ -56,9 +55,7 @@ fn nothing_reachable_from_the_globals_holds_a_removed_function() {
         table.sort(found)
         return table.concat(found, ' ')";
     let found = run(source).remove(0);
-    for word in [
-        "load", "raw", "dofile", "collect", "yield", "debug", "print", "require",
-    ] {
+    for word in ["load", "raw", "dofile", "collect", "yield", "debug", "print", "require"] {
         assert!(!found.contains(word), "{word} in {found}");
     }
 }
@@ -74,31 +71,21 @@ fn concat_joins_what_renders_through_tostring() {
 
 #[test]
 fn concat_names_the_element_that_cannot_join() {
-    let sealed =
-        "setmetatable({}, { __tostring = function() return 'x' end, __metatable = false })";
+    let sealed = "setmetatable({}, { __tostring = function() return 'x' end, __metatable = false })";
     for (list, found) in [
         (
             "{ 'a', 'b', true }",
             "invalid value (boolean) at index 3 in table for 'concat'",
         ),
-        (
-            "{ type }",
-            "invalid value (function) at index 1 in table for 'concat'",
-        ),
-        (
-            "{ {} }",
-            "invalid value (table) at index 1 in table for 'concat'",
-        ),
+        ("{ type }", "invalid value (function) at index 1 in table for 'concat'"),
+        ("{ {} }", "invalid value (table) at index 1 in table for 'concat'"),
         (
             &format!("{{ {sealed} }}"),
             "invalid value (table) at index 1 in table for 'concat'",
         ),
         ("nil", "attempt to get length of a nil value"),
     ] {
-        let text = run(&format!(
-            "return tostring(select(2, pcall(table.concat, {list})))"
-        ))
-        .remove(0);
+        let text = run(&format!("return tostring(select(2, pcall(table.concat, {list})))")).remove(0);
         assert!(text.contains(found), "{list}: {text}");
     }
     let text = run("return select(2, pcall(table.concat, { 1, 2 }, '', 1, 3))").remove(0);
@@ -111,10 +98,7 @@ fn finalizers_are_refused_and_weak_tables_allowed() {
         return tostring(e), getmetatable(setmetatable({}, { __mode = 'k' })).__mode";
     assert_eq!(
         run(source),
-        [
-            "setmetatable: finalizers (__gc) are not available in the sandbox",
-            "k"
-        ]
+        ["setmetatable: finalizers (__gc) are not available in the sandbox", "k"]
     );
 }
 
@@ -137,47 +121,29 @@ fn metatable_functions_raise_luas_own_errors_at_the_callers_line() {
             "setmetatable(_G, 3)",
             "bad argument #2 to 'setmetatable' (nil or table expected, got number)",
         ),
-        (
-            "getmetatable()",
-            "bad argument #1 to 'getmetatable' (value expected)",
-        ),
+        ("getmetatable()", "bad argument #1 to 'getmetatable' (value expected)"),
         (
             "setmetatable(setmetatable({}, { __metatable = false }), nil)",
             "cannot change a protected metatable",
         ),
         ("pairs()", "bad argument #1 to 'pairs' (value expected)"),
-        (
-            "pairs(nil)",
-            "bad argument #1 to 'pairs' (table expected, got nil)",
-        ),
-        (
-            "pairs('x')",
-            "bad argument #1 to 'pairs' (table expected, got string)",
-        ),
+        ("pairs(nil)", "bad argument #1 to 'pairs' (table expected, got nil)"),
+        ("pairs('x')", "bad argument #1 to 'pairs' (table expected, got string)"),
         (
             "pairs(setmetatable({}, { __pairs = {} }))",
             "attempt to call a table value (metamethod '__pairs')",
         ),
-        (
-            "next(5)",
-            "bad argument #1 to 'next' (table expected, got number)",
-        ),
+        ("next(5)", "bad argument #1 to 'next' (table expected, got number)"),
         ("pcall()", "bad argument #1 to 'pcall' (value expected)"),
         (
             "xpcall(type)",
             "bad argument #2 to 'xpcall' (function expected, got no value)",
         ),
         ("assert()", "bad argument #1 to 'assert' (value expected)"),
-        (
-            "tostring()",
-            "bad argument #1 to 'tostring' (value expected)",
-        ),
+        ("tostring()", "bad argument #1 to 'tostring' (value expected)"),
     ] {
         let text = run(&format!("return select(2, pcall(function() {call} end))")).remove(0);
-        assert!(
-            text.starts_with("[string \"line 10\"]:1: "),
-            "{call}: {text}"
-        );
+        assert!(text.starts_with("[string \"line 10\"]:1: "), "{call}: {text}");
         let found = text.trim_start_matches("[string \"line 10\"]:1: ");
         assert!(found.starts_with(message), "{call}: {found}");
         if !call.contains("_G") && !call.starts_with("pairs(") {
@@ -197,11 +163,7 @@ fn stock_error(call: &str) -> String {
 }
 
 fn bare() -> Lua {
-    Lua::new_with(
-        StdLib::TABLE | StdLib::STRING | StdLib::MATH,
-        LuaOptions::new(),
-    )
-    .unwrap()
+    Lua::new_with(StdLib::TABLE | StdLib::STRING | StdLib::MATH, LuaOptions::new()).unwrap()
 }
 
 /// Runs the source here and in bare Lua, and compares.

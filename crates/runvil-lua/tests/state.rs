@@ -35,11 +35,7 @@ fn refused(assignment: &str) -> String {
     );
     let (values, left) = var(&source);
     assert_eq!(values[..2], ["false", "lua"], "{assignment}");
-    assert_eq!(
-        left,
-        json!({ "t": { "kept": "yes", "list": [1, 2] } }),
-        "{assignment}"
-    );
+    assert_eq!(left, json!({ "t": { "kept": "yes", "list": [1, 2] } }), "{assignment}");
     values[2].clone()
 }
 
@@ -85,10 +81,7 @@ fn an_assigned_table_is_copied_at_every_depth() {
 #[test]
 fn nil_removes_and_nested_writes_pass() {
     let source = "var.k = 1 var.t = {} var.t.kept = 'yes' var.t.gone = {} var.t.gone = nil var.k = nil return var.k";
-    assert_eq!(
-        var(source),
-        (vec!["nil".to_owned()], json!({ "t": { "kept": "yes" } }))
-    );
+    assert_eq!(var(source), (vec!["nil".to_owned()], json!({ "t": { "kept": "yes" } })));
 }
 
 #[test]
@@ -120,42 +113,21 @@ fn the_tables_of_a_state_are_empty_and_guarded() {
 #[test]
 fn a_write_that_is_not_json_data_is_refused_at_its_path_and_stores_nothing() {
     for (assignment, message) in [
-        (
-            "var.handler = type",
-            "var.handler must be JSON data, got function",
-        ),
+        ("var.handler = type", "var.handler must be JSON data, got function"),
         ("var.t.f = type", "var.t.f must be JSON data, got function"),
-        (
-            "var.t.list[2] = type",
-            "var.t.list[2] must be JSON data, got function",
-        ),
+        ("var.t.list[2] = type", "var.t.list[2] must be JSON data, got function"),
         (
             "var.t.list[2.0] = type",
             "var.t.list[2] must be JSON data, got function",
         ),
-        (
-            "var.x = { f = { type } }",
-            "var.x.f[1] must be JSON data, got function",
-        ),
+        ("var.x = { f = { type } }", "var.x.f[1] must be JSON data, got function"),
         ("var.x = 0 / 0", "var.x is not a finite number"),
         ("var.x = '\\255'", "var.x is not valid UTF-8"),
         ("var['\\255'] = 1", "var.\u{fffd} is not valid UTF-8"),
-        (
-            "var.x = { 1, a = 2 }",
-            "var.x mixes list items and named keys",
-        ),
-        (
-            "var[true] = 1",
-            "var has a boolean key; object keys must be strings",
-        ),
-        (
-            "var.t[1.5] = 1",
-            "var.t has a number key; object keys must be strings",
-        ),
-        (
-            "local t = {} t.me = t var.x = t",
-            "var.x.me contains itself",
-        ),
+        ("var.x = { 1, a = 2 }", "var.x mixes list items and named keys"),
+        ("var[true] = 1", "var has a boolean key; object keys must be strings"),
+        ("var.t[1.5] = 1", "var.t has a number key; object keys must be strings"),
+        ("local t = {} t.me = t var.x = t", "var.x.me contains itself"),
         (
             "local t = {} for i = 1, 40 do t = { t, t } end var.x = t",
             "var.x is too large to store",
@@ -203,9 +175,7 @@ fn an_uncaught_refusal_names_its_line() {
     let (vm, _) = with_var(&json!({}));
     let message = runtime_message(step(&vm, "local x = 1\nvar.f = type"));
     assert!(
-        message.starts_with(
-            "section `Main` prologue:11: runtime error: var.f must be JSON data, got function\n"
-        ),
+        message.starts_with("section `Main` prologue:11: runtime error: var.f must be JSON data, got function\n"),
         "{message}"
     );
 }
@@ -249,8 +219,7 @@ const FROZEN: Seal<'_> = Seal {
 #[test]
 fn a_frozen_value_reads_through_and_refuses_writes_at_every_depth() {
     let vm = vm();
-    let value =
-        json!({ "query": "papers", "nested": { "hits": 2 }, "items": ["a", null], "none": [] });
+    let value = json!({ "query": "papers", "nested": { "hits": 2 }, "items": ["a", null], "none": [] });
     vm.lua()
         .globals()
         .raw_set("argv", FROZEN.value(vm.lua(), &value).unwrap())
@@ -283,19 +252,14 @@ fn a_frozen_value_reads_through_and_refuses_writes_at_every_depth() {
             "{\"items\":[\"a\",null],\"nested\":{\"hits\":2},\"none\":[],\"query\":\"papers\"}"
         ]
     );
-    assert!(matches!(
-        FROZEN.value(vm.lua(), &json!(6)).unwrap(),
-        Value::Integer(6)
-    ));
+    assert!(matches!(FROZEN.value(vm.lua(), &json!(6)).unwrap(), Value::Integer(6)));
 }
 
 #[test]
 fn sealed_fields_know_their_names() {
     let vm = vm();
     let lua = vm.lua();
-    let Value::Table(fields) =
-        from_json(lua, &json!({ "when": "now" }), runvil_lua::Nulls::Kept).unwrap()
-    else {
+    let Value::Table(fields) = from_json(lua, &json!({ "when": "now" }), runvil_lua::Nulls::Kept).unwrap() else {
         panic!("no table");
     };
     let seal = Seal {
@@ -334,9 +298,7 @@ fn sealed_fields_know_their_names() {
     );
     let message = runtime_message(step(&vm, "return sys.nothing"));
     assert!(
-        message.starts_with(
-            "section `Main` prologue:10: runtime error: unknown sys field 'nothing'\n"
-        ),
+        message.starts_with("section `Main` prologue:10: runtime error: unknown sys field 'nothing'\n"),
         "{message}"
     );
 }
@@ -354,19 +316,14 @@ fn a_scripts_table_is_sealed_at_its_top_level_and_its_frames_bear_its_name() {
     environment
         .raw_set("error", lua.globals().raw_get::<Value>("error").unwrap())
         .unwrap();
-    vm.load_script(&script, &environment)
-        .unwrap()
-        .call::<()>(())
-        .unwrap();
+    vm.load_script(&script, &environment).unwrap().call::<()>(()).unwrap();
     let seal = Seal {
         protection: "input is sealed",
         refusal: "input is read-only: Pack `kit` defines it; cannot set",
         quotes_every_field: true,
     };
     let data: mlua::Table = environment.raw_get("input").unwrap();
-    lua.globals()
-        .raw_set("input", seal.table(lua, &data).unwrap())
-        .unwrap();
+    lua.globals().raw_set("input", seal.table(lua, &data).unwrap()).unwrap();
     let source = "input.deep.x = 1 local _, e = pcall(input.fail) local _, w = pcall(function() input.extra = 1 end)
         return e, tostring(w), next(input)";
     assert_eq!(
@@ -427,35 +384,21 @@ fn every_call_with_one_argument_spends_an_event() {
     let (vm, lines) = with_log(2);
     let source = "pcall(log) pcall(log, 'a', 'b') pcall(log, 3) log('one')
         local _, e = pcall(log, 3) return e.kind, e.message";
-    assert_eq!(
-        run_in(&vm, source),
-        ["lua", "lua log event budget exceeded"]
-    );
+    assert_eq!(run_in(&vm, source), ["lua", "lua log event budget exceeded"]);
     assert_eq!(*lines.lock().unwrap(), ["one"]);
 }
 
 #[test]
 fn an_uncaught_quota_refusal_gives_its_origin_back() {
     for (source, expected, logged) in [
-        (
-            "log('a') log('b') log('c') log('d') log('e')",
-            LogRefusal::Events,
-            4,
-        ),
-        (
-            "for i = 1, 3 do log(('é'):rep(200)) end",
-            LogRefusal::Bytes,
-            2,
-        ),
+        ("log('a') log('b') log('c') log('d') log('e')", LogRefusal::Events, 4),
+        ("for i = 1, 3 do log(('é'):rep(200)) end", LogRefusal::Bytes, 2),
     ] {
         let (vm, lines) = with_log(4);
         let BlockFailure::Raised { failure, .. } = failed(step(&vm, source)) else {
             panic!("not raised");
         };
-        assert_eq!(
-            failure.origin.unwrap().downcast_ref::<LogRefusal>(),
-            Some(&expected)
-        );
+        assert_eq!(failure.origin.unwrap().downcast_ref::<LogRefusal>(), Some(&expected));
         assert_eq!(failure.message, expected.to_string());
         assert_eq!(lines.lock().unwrap().len(), logged);
     }

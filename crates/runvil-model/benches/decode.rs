@@ -73,8 +73,7 @@ impl Body {
 
     fn event(&mut self, value: &str) {
         self.bytes.extend_from_slice(b"data: ");
-        self.values
-            .push(self.bytes.len()..self.bytes.len() + value.len());
+        self.values.push(self.bytes.len()..self.bytes.len() + value.len());
         self.bytes.extend_from_slice(value.as_bytes());
         self.bytes.extend_from_slice(b"\n\n");
     }
@@ -102,9 +101,7 @@ fn document(text: &str) -> Body {
 }
 
 fn arguments(size: usize) -> Body {
-    let call = |function: Value| {
-        chunk(&json!({ "tool_calls": [{ "index": 0, "id": "a", "function": function }] }))
-    };
+    let call = |function: Value| chunk(&json!({ "tool_calls": [{ "index": 0, "id": "a", "function": function }] }));
     let mut body = Body::new();
     body.event(&call(json!({ "name": "x", "arguments": "{\"text\":\"" })));
     let fragment = call(json!({ "arguments": "0123456789abcdef" }));
@@ -163,9 +160,7 @@ fn report_ratio(reply: Reply) {
     });
     let ratio = decoder.as_secs_f64() / floor.as_secs_f64();
     let bytes = body.bytes.len();
-    println!(
-        "{reply:?}: {bytes} bytes, decoder {decoder:.1?}, copy and parse {floor:.1?}, ratio {ratio:.2}"
-    );
+    println!("{reply:?}: {bytes} bytes, decoder {decoder:.1?}, copy and parse {floor:.1?}, ratio {ratio:.2}");
 }
 
 fn main() {

@@ -76,10 +76,7 @@ impl Default for CatalogDefaults {
 /// Reads the answer of `GET /models`: an object with the list under `data` or `models`, or the list itself.
 pub(crate) fn parse(body: &[u8], defaults: CatalogDefaults) -> Result<Catalog, Malformed> {
     let body: Value = serde_json::from_slice(body).map_err(|_| Malformed::ModelList)?;
-    let list = body
-        .get("data")
-        .or_else(|| body.get("models"))
-        .unwrap_or(&body);
+    let list = body.get("data").or_else(|| body.get("models")).unwrap_or(&body);
     let entries = list.as_array().ok_or(Malformed::ModelList)?;
     let mut catalog = Catalog::default();
     let mut ids = BTreeSet::new();
@@ -87,23 +84,15 @@ pub(crate) fn parse(body: &[u8], defaults: CatalogDefaults) -> Result<Catalog, M
         match model(entry, value, defaults) {
             Err(skipped) => catalog.skipped.push(skipped),
             Ok(model) if ids.insert(model.id.clone()) => catalog.models.push(model),
-            Ok(model) => catalog.skipped.push(SkippedModel::Repeated {
-                entry,
-                id: model.id,
-            }),
+            Ok(model) => catalog.skipped.push(SkippedModel::Repeated { entry, id: model.id }),
         }
     }
     Ok(catalog)
 }
 
-fn model(
-    entry: usize,
-    value: &Value,
-    defaults: CatalogDefaults,
-) -> Result<ModelInfo, SkippedModel> {
+fn model(entry: usize, value: &Value, defaults: CatalogDefaults) -> Result<ModelInfo, SkippedModel> {
     let name = text(value, "id").ok_or(SkippedModel::NoId { entry })?;
-    let id = ModelId::new(GATEWAY_SERVER, name)
-        .map_err(|reason| SkippedModel::InvalidId { entry, reason })?;
+    let id = ModelId::new(GATEWAY_SERVER, name).map_err(|reason| SkippedModel::InvalidId { entry, reason })?;
     Ok(ModelInfo {
         id,
         context: context(value).unwrap_or(defaults.context),
@@ -136,10 +125,7 @@ const CONTEXT: [&[&str]; 10] = [
 /// The context window, at most the largest that a catalog holds. A window of no token is none.
 fn context(value: &Value) -> Option<u32> {
     CONTEXT.iter().find_map(|path| {
-        let tokens = path
-            .iter()
-            .try_fold(value, |value, field| value.get(field))?
-            .as_u64()?;
+        let tokens = path.iter().try_fold(value, |value, field| value.get(field))?.as_u64()?;
         (tokens > 0).then(|| u32::try_from(tokens).unwrap_or(u32::MAX))
     })
 }
@@ -180,18 +166,9 @@ fn mode(text: &str) -> Option<ThinkingMode> {
 
 /// Whether a list of abilities names thinking; `None` when it leaves that open.
 fn names_thinking(abilities: &Value) -> Option<bool> {
-    const NAMES: [&str; 4] = [
-        "reasoning",
-        "thinking",
-        "reasoning_effort",
-        "include_reasoning",
-    ];
+    const NAMES: [&str; 4] = ["reasoning", "thinking", "reasoning_effort", "include_reasoning"];
     match abilities {
-        Value::Array(list) => Some(
-            list.iter()
-                .filter_map(Value::as_str)
-                .any(|name| NAMES.contains(&name)),
-        ),
+        Value::Array(list) => Some(list.iter().filter_map(Value::as_str).any(|name| NAMES.contains(&name))),
         Value::Object(flags) => NAMES.iter().find_map(|name| flags.get(*name)?.as_bool()),
         _ => None,
     }
@@ -215,14 +192,9 @@ mod tests {
 
     #[test]
     fn what_the_list_leaves_unsaid_is_the_stated_default() {
-        let model = only(
-            &json!({ "id": "qwen/qwen3-8b", "object": "model", "created": 1, "owned_by": "library" }),
-        );
+        let model = only(&json!({ "id": "qwen/qwen3-8b", "object": "model", "created": 1, "owned_by": "library" }));
         assert_eq!(model.id.to_string(), "gateway/qwen/qwen3-8b");
-        assert_eq!(
-            (model.context, model.thinking),
-            (8192, ThinkingMode::Switchable)
-        );
+        assert_eq!((model.context, model.thinking), (8192, ThinkingMode::Switchable));
         assert_eq!(
             (model.description.as_str(), model.provider.as_deref()),
             ("", Some("library"))
@@ -256,42 +228,26 @@ mod tests {
         );
         assert_eq!(context(json!({ "context_length": u64::MAX })), u32::MAX);
         for none in [json!(0), json!(-1), json!("8k"), json!(null)] {
-            assert_eq!(
-                context(json!({ "context_length": none, "max_model_len": 5 })),
-                5
-            );
+            assert_eq!(context(json!({ "context_length": none, "max_model_len": 5 })), 5);
         }
     }
 
     #[test]
     fn thinking_is_told_by_mode_parameters_or_capabilities() {
         use ThinkingMode::{Always, Never, Switchable};
-        let thinking =
-            |field: &str, value: Value| only(&json!({ "id": "m", field: value })).thinking;
+        let thinking = |field: &str, value: Value| only(&json!({ "id": "m", field: value })).thinking;
         assert_eq!(thinking("thinking", json!("always")), Always);
         assert_eq!(thinking("thinking", json!("sometimes")), Switchable);
         assert_eq!(
             thinking("supported_parameters", json!(["tools", "reasoning"])),
             Switchable
         );
-        assert_eq!(
-            thinking("supported_parameters", json!(["tools", "temperature"])),
-            Never
-        );
+        assert_eq!(thinking("supported_parameters", json!(["tools", "temperature"])), Never);
         assert_eq!(thinking("reasoning", json!({ "mandatory": true })), Always);
-        assert_eq!(
-            thinking("capabilities", json!(["completion", "thinking"])),
-            Switchable
-        );
+        assert_eq!(thinking("capabilities", json!(["completion", "thinking"])), Switchable);
         assert_eq!(thinking("capabilities", json!(["completion"])), Never);
-        assert_eq!(
-            thinking("capabilities", json!({ "reasoning": false })),
-            Never
-        );
-        assert_eq!(
-            thinking("capabilities", json!({ "vision": true })),
-            Switchable
-        );
+        assert_eq!(thinking("capabilities", json!({ "reasoning": false })), Never);
+        assert_eq!(thinking("capabilities", json!({ "vision": true })), Switchable);
     }
 
     #[test]
@@ -300,11 +256,7 @@ mod tests {
             { "id": "b", "provider": "xai", "description": "Quick." }, { "id": "" }, { "id": "a\nb" },
             { "id": "b", "context_length": 5 }, { "name": "c" }, 7, { "id": "a" },
         ] }));
-        let ids: Vec<String> = catalog
-            .models
-            .iter()
-            .map(|model| model.id.to_string())
-            .collect();
+        let ids: Vec<String> = catalog.models.iter().map(|model| model.id.to_string()).collect();
         assert_eq!(ids, ["gateway/b", "gateway/a"]);
         assert_eq!(catalog.models[0].provider.as_deref(), Some("xai"));
         assert_eq!(catalog.models[0].description, "Quick.");

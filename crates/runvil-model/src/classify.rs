@@ -140,11 +140,7 @@ mod tests {
     #[test]
     fn only_429_tells_a_rate_limit_from_a_spent_quota() {
         assert_eq!(kind(429, "slow down"), Kind::RateLimited);
-        for body in [
-            "insufficient_quota",
-            "check your Billing details",
-            "out of credits",
-        ] {
+        for body in ["insufficient_quota", "check your Billing details", "out of credits"] {
             assert_eq!(kind(429, body), Kind::QuotaExhausted);
             assert_eq!(kind(402, body), Kind::Rejected);
         }
@@ -178,10 +174,7 @@ mod tests {
         };
         assert_eq!(kind("quota: prompt is too long"), Kind::ContextOverflow);
         assert_eq!(kind("overloaded, billing stopped"), Kind::QuotaExhausted);
-        assert_eq!(
-            kind("overloaded_error: try again (safety)"),
-            Kind::Overloaded
-        );
+        assert_eq!(kind("overloaded_error: try again (safety)"), Kind::Overloaded);
         assert_eq!(kind("content_filter"), Kind::Refused);
         assert_eq!(kind("rate limit"), Kind::Transport);
         assert_eq!(kind(""), Kind::Transport);

@@ -12,8 +12,8 @@ use runvil_engine::{CompletionError, ModelReply, ModelRound, RawExchange};
 use serde_json::Value;
 
 use crate::{
-    ApiKey, ApiRoot, Catalog, CatalogDefaults, Gateway, ModelBackend, OnText, Progress,
-    ReplyDecoder, RoundLimits, ThinkingDialect, catalog,
+    ApiKey, ApiRoot, Catalog, CatalogDefaults, Gateway, ModelBackend, OnText, Progress, ReplyDecoder, RoundLimits,
+    ThinkingDialect, catalog,
     classify::{bounded, classify_status},
     judge,
     receive::{BodyKind, Incoming, within},
@@ -91,11 +91,7 @@ impl ChatCompletions {
         })
     }
 
-    async fn send(
-        &self,
-        request: RequestBuilder,
-        limits: RoundLimits,
-    ) -> Result<Response, CompletionError> {
+    async fn send(&self, request: RequestBuilder, limits: RoundLimits) -> Result<Response, CompletionError> {
         let request = match &self.endpoint.api_key {
             Some(key) => request.header(AUTHORIZATION, key.header()),
             None => request,
@@ -143,9 +139,7 @@ impl ModelBackend for ChatCompletions {
             .post(self.endpoint.root.endpoint("chat/completions"))
             .header(CONTENT_TYPE, "application/json")
             .header(ACCEPT, "text/event-stream, application/json")
-            .body(
-                serde_json::to_vec(&body).expect("a request is made of strings, numbers and JSON"),
-            );
+            .body(serde_json::to_vec(&body).expect("a request is made of strings, numbers and JSON"));
         let response = self.send(request, limits).await?;
 
         let mut incoming = Incoming::new(response, limits, BodyKind::Reply)?;
@@ -171,9 +165,7 @@ impl ModelBackend for ChatCompletions {
             .get(self.endpoint.root.endpoint("models"))
             .header(ACCEPT, "application/json");
         let response = self.send(request, limits).await?;
-        let body = Incoming::new(response, limits, BodyKind::Whole)?
-            .whole()
-            .await?;
+        let body = Incoming::new(response, limits, BodyKind::Whole)?.whole().await?;
         Ok(catalog::parse(&body, self.endpoint.defaults)?)
     }
 }
@@ -181,8 +173,7 @@ impl ModelBackend for ChatCompletions {
 /// The bodies of a round: a response that is JSON as JSON, any other as text.
 fn exchange(request: &Body<'_>, response: &[u8]) -> RawExchange {
     RawExchange {
-        request: serde_json::to_value(request)
-            .expect("a request is made of strings, numbers and JSON"),
+        request: serde_json::to_value(request).expect("a request is made of strings, numbers and JSON"),
         response: serde_json::from_slice(response)
             .unwrap_or_else(|_| Value::String(String::from_utf8_lossy(response).into_owned())),
     }

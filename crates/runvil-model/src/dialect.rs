@@ -80,19 +80,10 @@ impl ThinkingDialect {
     #[must_use]
     pub fn fields(self, on: bool) -> Map<String, Value> {
         let (name, value) = match self {
-            Self::ChatTemplate => (
-                "chat_template_kwargs",
-                json!({ "enable_thinking": on, "thinking": on }),
-            ),
-            Self::ReasoningEffort => (
-                "reasoning_effort",
-                json!(if on { "medium" } else { "none" }),
-            ),
+            Self::ChatTemplate => ("chat_template_kwargs", json!({ "enable_thinking": on, "thinking": on })),
+            Self::ReasoningEffort => ("reasoning_effort", json!(if on { "medium" } else { "none" })),
             Self::Reasoning => ("reasoning", json!({ "enabled": on })),
-            Self::ThinkingType => (
-                "thinking",
-                json!({ "type": if on { "enabled" } else { "disabled" } }),
-            ),
+            Self::ThinkingType => ("thinking", json!({ "type": if on { "enabled" } else { "disabled" } })),
             Self::EnableThinking => ("enable_thinking", json!(on)),
             Self::Unsent => return Map::new(),
         };
@@ -131,10 +122,7 @@ mod tests {
             assert_eq!(dialect.to_string().parse(), Ok(dialect));
         }
         assert_eq!(
-            "think"
-                .parse::<ThinkingDialect>()
-                .expect_err("unknown")
-                .to_string(),
+            "think".parse::<ThinkingDialect>().expect_err("unknown").to_string(),
             "unknown thinking dialect `think`: expected chat-template, reasoning-effort, reasoning, thinking-type, \
              enable-thinking, unsent"
         );
@@ -143,26 +131,11 @@ mod tests {
     #[test]
     fn a_well_known_server_is_told_by_its_host_or_port() {
         let of = |url: &str| ThinkingDialect::of(&url.parse().expect("a valid root"));
-        assert_eq!(
-            of("https://API.openai.com/v1"),
-            ThinkingDialect::ReasoningEffort
-        );
-        assert_eq!(
-            of("https://openrouter.ai/api/v1"),
-            ThinkingDialect::Reasoning
-        );
-        assert_eq!(
-            of("https://api.deepseek.com"),
-            ThinkingDialect::ThinkingType
-        );
-        assert_eq!(
-            of("http://localhost:11434/v1"),
-            ThinkingDialect::ReasoningEffort
-        );
-        assert_eq!(
-            of("http://127.0.0.1:8081/v1"),
-            ThinkingDialect::ChatTemplate
-        );
+        assert_eq!(of("https://API.openai.com/v1"), ThinkingDialect::ReasoningEffort);
+        assert_eq!(of("https://openrouter.ai/api/v1"), ThinkingDialect::Reasoning);
+        assert_eq!(of("https://api.deepseek.com"), ThinkingDialect::ThinkingType);
+        assert_eq!(of("http://localhost:11434/v1"), ThinkingDialect::ReasoningEffort);
+        assert_eq!(of("http://127.0.0.1:8081/v1"), ThinkingDialect::ChatTemplate);
         assert_eq!(
             of("https://api.openai.com.example.org/v1"),
             ThinkingDialect::ChatTemplate

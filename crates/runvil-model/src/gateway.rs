@@ -76,9 +76,7 @@ impl Gateway {
     ///
     /// # Errors
     /// The first variable that is missing, not Unicode or not usable: the URL before the key.
-    pub fn from_lookup(
-        lookup: impl Fn(&str) -> Option<OsString>,
-    ) -> Result<Self, GatewaySetupError> {
+    pub fn from_lookup(lookup: impl Fn(&str) -> Option<OsString>) -> Result<Self, GatewaySetupError> {
         let text = |name: &'static str| match lookup(name).map(OsString::into_string) {
             None => Ok(None),
             Some(Ok(text)) => Ok(Some(text)),
@@ -90,9 +88,7 @@ impl Gateway {
             Some(key) => Some(key.parse()?),
             None if root.is_loopback() => None,
             None => {
-                return Err(GatewaySetupError::Missing {
-                    name: GATEWAY_API_KEY,
-                });
+                return Err(GatewaySetupError::Missing { name: GATEWAY_API_KEY });
             }
         };
         Ok(Self { root, api_key })
@@ -186,8 +182,7 @@ impl FromStr for ApiKey {
     type Err = InvalidApiKey;
 
     fn from_str(text: &str) -> Result<Self, Self::Err> {
-        let mut header =
-            HeaderValue::from_str(&format!("Bearer {text}")).map_err(|_| InvalidApiKey)?;
+        let mut header = HeaderValue::from_str(&format!("Bearer {text}")).map_err(|_| InvalidApiKey)?;
         header.set_sensitive(true);
         Ok(Self(header))
     }
@@ -224,10 +219,7 @@ mod tests {
         );
         let missing_key = Err("missing environment variable: RUNVIL_GATEWAY_API_KEY".to_owned());
         assert_eq!(gateway(Some("https://gate.example/v1"), None), missing_key);
-        assert_eq!(
-            gateway(Some("https://gate.example/v1"), Some("")),
-            missing_key
-        );
+        assert_eq!(gateway(Some("https://gate.example/v1"), Some("")), missing_key);
     }
 
     #[test]
@@ -268,33 +260,16 @@ mod tests {
 
     #[test]
     fn one_trailing_slash_is_dropped() {
-        let root = |url: &str| {
-            url.parse::<ApiRoot>()
-                .expect(url)
-                .endpoint("chat/completions")
-        };
-        assert_eq!(
-            root("http://host:8080/v1/"),
-            "http://host:8080/v1/chat/completions"
-        );
-        assert_eq!(
-            root("http://host:8080/v1"),
-            "http://host:8080/v1/chat/completions"
-        );
-        assert_eq!(
-            root("http://host:8080"),
-            "http://host:8080/chat/completions"
-        );
+        let root = |url: &str| url.parse::<ApiRoot>().expect(url).endpoint("chat/completions");
+        assert_eq!(root("http://host:8080/v1/"), "http://host:8080/v1/chat/completions");
+        assert_eq!(root("http://host:8080/v1"), "http://host:8080/v1/chat/completions");
+        assert_eq!(root("http://host:8080"), "http://host:8080/chat/completions");
     }
 
     #[test]
     fn a_broken_rule_is_named_and_the_url_never_repeated() {
         let scheme = "gateway URL must use the http or https scheme";
-        for url in [
-            "ftp://secret.example/",
-            "localhost:8081/v1",
-            "file:///secret",
-        ] {
+        for url in ["ftp://secret.example/", "localhost:8081/v1", "file:///secret"] {
             assert_eq!(refusal(url), scheme);
         }
         for url in [
@@ -350,10 +325,7 @@ mod tests {
         });
         assert_eq!(
             key.map_err(|error| error.to_string()),
-            Err(
-                "environment variable is set but not valid Unicode: RUNVIL_GATEWAY_API_KEY"
-                    .to_owned()
-            )
+            Err("environment variable is set but not valid Unicode: RUNVIL_GATEWAY_API_KEY".to_owned())
         );
     }
 }

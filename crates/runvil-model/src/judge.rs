@@ -26,9 +26,7 @@ pub fn judge(reply: ModelReply) -> Result<ModelReply, CompletionError> {
 }
 
 fn empty(reply: ModelReply) -> CompletionError {
-    let reasoned = reply
-        .reasoning
-        .is_some_and(|reasoning| !reasoning.trim().is_empty());
+    let reasoned = reply.reasoning.is_some_and(|reasoning| !reasoning.trim().is_empty());
     CompletionError {
         detail: reasoned.then(|| "reasoning content was present but ignored".to_owned()),
         finish_reason: reply.finish_reason,
@@ -44,10 +42,7 @@ fn judge_batch(reply: &ModelReply) -> Result<(), Malformed> {
         });
     }
     let mut ids = BTreeSet::new();
-    reply
-        .tool_calls
-        .iter()
-        .try_for_each(|call| judge_call(call, &mut ids))
+    reply.tool_calls.iter().try_for_each(|call| judge_call(call, &mut ids))
 }
 
 fn judge_call<'a>(call: &'a ReplyCall, ids: &mut BTreeSet<&'a str>) -> Result<(), Malformed> {
@@ -117,10 +112,7 @@ mod tests {
         let cases = [
             (call(" \t", "x", "{}"), "tool call id was blank"),
             (call("b", "", "{}"), "tool call name was blank"),
-            (
-                call("a", "y", "{}"),
-                "tool call id was repeated within the reply",
-            ),
+            (call("a", "y", "{}"), "tool call id was repeated within the reply"),
         ];
         for (bad, detail) in cases {
             assert_eq!(
@@ -168,10 +160,7 @@ mod tests {
             })
             .expect_err("empty");
             assert_eq!(error.kind, CompletionErrorKind::EmptyReply);
-            assert_eq!(
-                error.to_string(),
-                "the model replied with no text and no tool calls"
-            );
+            assert_eq!(error.to_string(), "the model replied with no text and no tool calls");
             assert_eq!(
                 (error.finish_reason.as_deref(), error.usage),
                 (Some("stop"), Some(usage))
@@ -189,10 +178,7 @@ mod tests {
             refusal(reply("hm")),
             "the model replied with no text and no tool calls: reasoning content was present but ignored"
         );
-        assert_eq!(
-            refusal(reply("  ")),
-            "the model replied with no text and no tool calls"
-        );
+        assert_eq!(refusal(reply("  ")), "the model replied with no text and no tool calls");
     }
 
     #[test]

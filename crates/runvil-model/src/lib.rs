@@ -33,8 +33,7 @@ pub use classify::{classify_status, classify_stream_error};
 pub use client::{ChatCompletions, ClientSetupError, Endpoint};
 pub use dialect::{ThinkingDialect, UnknownDialect};
 pub use gateway::{
-    ApiKey, ApiRoot, GATEWAY_API_KEY, GATEWAY_URL, Gateway, GatewaySetupError, InvalidApiKey,
-    InvalidApiRoot,
+    ApiKey, ApiRoot, GATEWAY_API_KEY, GATEWAY_URL, Gateway, GatewaySetupError, InvalidApiKey, InvalidApiRoot,
 };
 pub use judge::judge;
 pub use malformed::Malformed;

@@ -39,9 +39,7 @@ pub enum Malformed {
     #[error("completion response held no choices")]
     NoChoices,
     /// A batch of tool calls that the provider cut off.
-    #[error(
-        "tool-call batch truncated by finish_reason {finish_reason:?}: partial arguments must not execute"
-    )]
+    #[error("tool-call batch truncated by finish_reason {finish_reason:?}: partial arguments must not execute")]
     TruncatedCalls {
         /// `length` or `content_filter`.
         finish_reason: String,

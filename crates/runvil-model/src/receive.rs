@@ -27,19 +27,11 @@ pub(crate) struct Incoming {
 
 impl Incoming {
     /// The body of a response, unless its announced length is over the cap.
-    pub(crate) fn new(
-        response: Response,
-        limits: RoundLimits,
-        kind: BodyKind,
-    ) -> Result<Self, Malformed> {
+    pub(crate) fn new(response: Response, limits: RoundLimits, kind: BodyKind) -> Result<Self, Malformed> {
         let cap = limits.max_response_bytes;
         match (response.content_length(), kind) {
-            (Some(len), BodyKind::Reply) if len > cap => {
-                Err(Malformed::StreamTooLong { max_bytes: cap })
-            }
-            (Some(len), BodyKind::Whole) if len > cap => {
-                Err(Malformed::AnnouncedTooLong { len, cap })
-            }
+            (Some(len), BodyKind::Reply) if len > cap => Err(Malformed::StreamTooLong { max_bytes: cap }),
+            (Some(len), BodyKind::Whole) if len > cap => Err(Malformed::AnnouncedTooLong { len, cap }),
             _ => Ok(Self {
                 response,
                 limits,
@@ -50,9 +42,7 @@ impl Incoming {
     }
 
     /// The next bytes, or `None` at the end of the body.
-    pub(crate) async fn next(
-        &mut self,
-    ) -> Result<Option<impl AsRef<[u8]> + use<>>, CompletionError> {
+    pub(crate) async fn next(&mut self) -> Result<Option<impl AsRef<[u8]> + use<>>, CompletionError> {
         let chunk = within(self.limits, self.response.chunk()).await?;
         if let Some(chunk) = &chunk {
             self.received += chunk.len() as u64;

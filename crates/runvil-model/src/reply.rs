@@ -69,19 +69,13 @@ impl ReplyDecoder {
             Form::Unknown => {}
             Form::Document(document) => document.extend_from_slice(bytes),
             Form::Stream(sse) => {
-                if let ControlFlow::Break(end) =
-                    sse.push(bytes, |event| take_event(draft, event, on_text))
-                {
+                if let ControlFlow::Break(end) = sse.push(bytes, |event| take_event(draft, event, on_text)) {
                     end?;
                     self.done = true;
                 }
             }
         }
-        Ok(if self.done {
-            Progress::Done
-        } else {
-            Progress::More
-        })
+        Ok(if self.done { Progress::Done } else { Progress::More })
     }
 
     /// Ends the body and gives the reply.

@@ -49,9 +49,7 @@ impl<'a> Body<'a> {
             temperature: *temperature,
             max_tokens: *max_tokens,
             stream: true,
-            stream_options: StreamOptions {
-                include_usage: true,
-            },
+            stream_options: StreamOptions { include_usage: true },
             thinking: thinking.map(|on| dialect.fields(on)).unwrap_or_default(),
         }
     }
@@ -91,11 +89,7 @@ mod tests {
     #[test]
     fn the_engines_fields_are_sent_unchanged() {
         let request = ChatRequest {
-            tools: vec![ToolSchema::new(
-                "web_search",
-                "Searches.",
-                json!({ "type": "object" }),
-            )],
+            tools: vec![ToolSchema::new("web_search", "Searches.", json!({ "type": "object" }))],
             temperature: Some(0.7),
             max_tokens: Some(512),
             ..request()

@@ -71,10 +71,7 @@ impl SseDecoder {
 
     /// Ends the stream: hands over the event that no empty line ended, if there is one. Whether such an event
     /// counts is the caller's to say; a browser would drop it.
-    pub fn finish<B>(
-        mut self,
-        mut on_event: impl FnMut(SseEvent<'_>) -> ControlFlow<B>,
-    ) -> ControlFlow<B> {
+    pub fn finish<B>(mut self, mut on_event: impl FnMut(SseEvent<'_>) -> ControlFlow<B>) -> ControlFlow<B> {
         self.end_line(b"", &mut on_event)?;
         self.dispatch(&mut on_event)
     }
@@ -139,10 +136,7 @@ impl SseDecoder {
         self.name.extend_from_slice(value);
     }
 
-    fn dispatch<B>(
-        &mut self,
-        on_event: &mut impl FnMut(SseEvent<'_>) -> ControlFlow<B>,
-    ) -> ControlFlow<B> {
+    fn dispatch<B>(&mut self, on_event: &mut impl FnMut(SseEvent<'_>) -> ControlFlow<B>) -> ControlFlow<B> {
         let flow = if self.has_data {
             on_event(SseEvent {
                 name: &self.name,

@@ -55,11 +55,7 @@ mod tests {
             (json!([]), false),
         ] {
             let values = Map::from_iter([("web".to_owned(), value.clone())]);
-            assert_eq!(
-                Configuration::from(values).expect_none(&web).is_ok(),
-                fits,
-                "{value}"
-            );
+            assert_eq!(Configuration::from(values).expect_none(&web).is_ok(), fits, "{value}");
         }
         assert!(Configuration::new().expect_none(&web).is_ok());
     }

@@ -78,9 +78,7 @@ impl fmt::Display for ToolError {
 
 impl Error for ToolError {
     fn source(&self) -> Option<&(dyn Error + 'static)> {
-        self.cause
-            .as_deref()
-            .map(|cause| cause as &(dyn Error + 'static))
+        self.cause.as_deref().map(|cause| cause as &(dyn Error + 'static))
     }
 }
 
@@ -96,8 +94,7 @@ mod tests {
 
     #[test]
     fn the_cause_stays_behind_the_message() {
-        let error =
-            ToolError::new(ToolErrorKind::Transport, "request failed").with_cause("socket reset");
+        let error = ToolError::new(ToolErrorKind::Transport, "request failed").with_cause("socket reset");
         assert_eq!(error.to_string(), "request failed");
         assert_eq!(error.source().expect("a cause").to_string(), "socket reset");
     }

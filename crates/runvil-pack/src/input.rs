@@ -52,9 +52,7 @@ impl fmt::Display for InputError {
 
 impl Error for InputError {
     fn source(&self) -> Option<&(dyn Error + 'static)> {
-        self.cause
-            .as_deref()
-            .map(|cause| cause as &(dyn Error + 'static))
+        self.cause.as_deref().map(|cause| cause as &(dyn Error + 'static))
     }
 }
 

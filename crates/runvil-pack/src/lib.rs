@@ -92,8 +92,7 @@ pub use output::{ToolOutput, Trust};
 pub use pack::{Pack, PackError};
 pub use plugin::{BuildContext, BuiltPack, PackRegistry, Plugin, RegistryError};
 pub use search::{
-    Freshness, SEARCH_PROVIDER, SafeSearch, SearchError, SearchErrorKind, SearchProvider,
-    SearchRequest, SearchResult,
+    Freshness, SEARCH_PROVIDER, SafeSearch, SearchError, SearchErrorKind, SearchProvider, SearchRequest, SearchResult,
 };
 pub use service::{ServiceKey, ServiceName, Services};
 pub use tool::Tool;

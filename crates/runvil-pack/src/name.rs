@@ -153,9 +153,7 @@ impl PackName {
     }
 
     fn halves(&self) -> (&str, &str) {
-        self.0
-            .split_once('/')
-            .expect("a fully qualified name has two segments")
+        self.0.split_once('/').expect("a fully qualified name has two segments")
     }
 }
 
@@ -183,10 +181,7 @@ impl ToolId {
 
     /// The tool's name: the last segment, such as `fetch`.
     pub fn tool_name(&self) -> &str {
-        self.0
-            .rsplit('/')
-            .next()
-            .expect("splitting yields a first part")
+        self.0.rsplit('/').next().expect("splitting yields a first part")
     }
 
     /// The name under which a model sees the tool: the id with every `/` and `.` replaced by `_`.
@@ -195,9 +190,7 @@ impl ToolId {
     }
 
     fn halves(&self) -> (&str, &str) {
-        self.0
-            .split_once('/')
-            .expect("a tool id has two segments or more")
+        self.0.split_once('/').expect("a tool id has two segments or more")
     }
 }
 
@@ -225,15 +218,7 @@ mod tests {
         for text in ["k\tit", "k\nit", "k\u{7f}it", "\0"] {
             assert_eq!(pack_id(text), Err(NameError::ControlCharacter), "{text:?}");
         }
-        for text in [
-            "Web",
-            "web@1.0",
-            "my web",
-            " web",
-            "web:x",
-            "kité",
-            "k\u{85}it",
-        ] {
+        for text in ["Web", "web@1.0", "my web", " web", "web:x", "kité", "k\u{85}it"] {
             assert_eq!(pack_id(text), Err(NameError::CharacterSet), "{text:?}");
         }
     }
@@ -251,10 +236,7 @@ mod tests {
         assert_eq!(pack_id("web/"), Err(NameError::EmptySegment));
         assert_eq!(pack_id("web/fetch"), Err(NameError::PackIdSegments));
         assert_eq!("web".parse::<PackName>(), Err(NameError::PackNameSegments));
-        assert_eq!(
-            "a/b/c".parse::<PackName>(),
-            Err(NameError::PackNameSegments)
-        );
+        assert_eq!("a/b/c".parse::<PackName>(), Err(NameError::PackNameSegments));
         assert_eq!("fetch".parse::<ToolId>(), Err(NameError::ToolIdSegments));
         assert_eq!("a/B".parse::<ToolId>(), Err(NameError::CharacterSet));
     }
@@ -293,14 +275,8 @@ mod tests {
     #[test]
     fn a_name_is_written_out_as_one_string_and_read_back_checked() {
         let id: ToolId = "web/fetch".parse().expect("valid");
-        assert_eq!(
-            serde_json::to_string(&id).expect("a string"),
-            "\"web/fetch\""
-        );
-        assert_eq!(
-            serde_json::from_str::<ToolId>("\"web/fetch\"").expect("valid"),
-            id
-        );
+        assert_eq!(serde_json::to_string(&id).expect("a string"), "\"web/fetch\"");
+        assert_eq!(serde_json::from_str::<ToolId>("\"web/fetch\"").expect("valid"), id);
         assert!(serde_json::from_str::<ToolId>("\"fetch\"").is_err());
     }
 }

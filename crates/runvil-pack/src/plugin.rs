@@ -102,10 +102,7 @@ impl BuildContext {
     ///
     /// # Errors
     /// [`PackError::MissingService`] when the Host has none of this id and type.
-    pub fn require<T: ?Sized + Send + Sync + 'static>(
-        &self,
-        key: ServiceKey<T>,
-    ) -> Result<Arc<T>, PackError> {
+    pub fn require<T: ?Sized + Send + Sync + 'static>(&self, key: ServiceKey<T>) -> Result<Arc<T>, PackError> {
         let missing = || PackError::MissingService {
             pack: self.id.clone(),
             service: key.name(),

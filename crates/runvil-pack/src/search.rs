@@ -10,8 +10,7 @@ use crate::error::Cause;
 use crate::service::ServiceKey;
 
 /// The Host-wide service `runvil/search-provider`.
-pub const SEARCH_PROVIDER: ServiceKey<dyn SearchProvider> =
-    ServiceKey::new("runvil/search-provider");
+pub const SEARCH_PROVIDER: ServiceKey<dyn SearchProvider> = ServiceKey::new("runvil/search-provider");
 
 /// The owner of the search transport: its credential, its endpoint and its deadline.
 #[async_trait]
@@ -27,11 +26,7 @@ pub struct SearchRequest {
     /// The text to search for, as written.
     pub query: String,
     /// The largest number of results wanted.
-    #[serde(
-        default,
-        deserialize_with = "whole_number",
-        skip_serializing_if = "Option::is_none"
-    )]
+    #[serde(default, deserialize_with = "whole_number", skip_serializing_if = "Option::is_none")]
     pub count: Option<u64>,
     /// How recent a result must be.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -46,18 +41,10 @@ pub struct SearchRequest {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub safesearch: Option<SafeSearch>,
     /// Hostnames to which the results are limited; empty for no limit.
-    #[serde(
-        default,
-        deserialize_with = "null_is_empty",
-        skip_serializing_if = "Vec::is_empty"
-    )]
+    #[serde(default, deserialize_with = "null_is_empty", skip_serializing_if = "Vec::is_empty")]
     pub include_domains: Vec<String>,
     /// Hostnames whose results are dropped.
-    #[serde(
-        default,
-        deserialize_with = "null_is_empty",
-        skip_serializing_if = "Vec::is_empty"
-    )]
+    #[serde(default, deserialize_with = "null_is_empty", skip_serializing_if = "Vec::is_empty")]
     pub exclude_domains: Vec<String>,
 }
 
@@ -108,11 +95,7 @@ pub struct SearchResult {
     #[serde(default, skip_serializing_if = "is_absent")]
     pub site_name: Option<String>,
     /// Further pieces of the page's text.
-    #[serde(
-        default,
-        deserialize_with = "null_is_empty",
-        skip_serializing_if = "Vec::is_empty"
-    )]
+    #[serde(default, deserialize_with = "null_is_empty", skip_serializing_if = "Vec::is_empty")]
     pub extra_snippets: Vec<String>,
 }
 
@@ -129,15 +112,11 @@ where
 }
 
 /// Reads a whole number also when it is written as a float, as Lua writes one that it divided.
-fn whole_number<'de, D: serde::Deserializer<'de>>(
-    deserializer: D,
-) -> Result<Option<u64>, D::Error> {
+fn whole_number<'de, D: serde::Deserializer<'de>>(deserializer: D) -> Result<Option<u64>, D::Error> {
     let Some(number) = Option::<serde_json::Number>::deserialize(deserializer)? else {
         return Ok(None);
     };
-    let whole = number
-        .as_f64()
-        .filter(|float| float.fract() == 0.0 && *float >= 0.0);
+    let whole = number.as_f64().filter(|float| float.fract() == 0.0 && *float >= 0.0);
     let count = number.as_u64().or(whole.map(|float| float as u64));
     count
         .map(Some)
@@ -202,9 +181,7 @@ impl fmt::Display for SearchError {
 
 impl Error for SearchError {
     fn source(&self) -> Option<&(dyn Error + 'static)> {
-        self.cause
-            .as_deref()
-            .map(|cause| cause as &(dyn Error + 'static))
+        self.cause.as_deref().map(|cause| cause as &(dyn Error + 'static))
     }
 }
 
@@ -218,10 +195,7 @@ mod tests {
             query: "q".to_owned(),
             ..SearchRequest::default()
         };
-        assert_eq!(
-            serde_json::to_string(&request).expect("JSON"),
-            r#"{"query":"q"}"#
-        );
+        assert_eq!(serde_json::to_string(&request).expect("JSON"), r#"{"query":"q"}"#);
     }
 
     #[test]
@@ -238,10 +212,8 @@ mod tests {
             serde_json::to_string(&full).expect("JSON"),
             r#"{"title":"T","url":"u","description":"D","age":"1 day","site_name":"s","extra_snippets":["x"]}"#
         );
-        let bare: SearchResult = serde_json::from_str(
-            r#"{"url":"u","title":null,"age":"","extra_snippets":[],"rank":1}"#,
-        )
-        .expect("a row");
+        let bare: SearchResult =
+            serde_json::from_str(r#"{"url":"u","title":null,"age":"","extra_snippets":[],"rank":1}"#).expect("a row");
         assert_eq!(
             serde_json::to_string(&bare).expect("JSON"),
             r#"{"title":"","url":"u","description":""}"#

@@ -80,10 +80,7 @@ impl<T: ?Sized> Copy for ServiceKey<T> {}
 
 impl<T: ?Sized> fmt::Debug for ServiceKey<T> {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        formatter
-            .debug_tuple("ServiceKey")
-            .field(&self.name)
-            .finish()
+        formatter.debug_tuple("ServiceKey").field(&self.name).finish()
     }
 }
 
@@ -99,11 +96,7 @@ impl Services {
 
     /// Adds a service, in place of one with the same id.
     #[must_use]
-    pub fn with<T: ?Sized + Send + Sync + 'static>(
-        mut self,
-        key: ServiceKey<T>,
-        service: Arc<T>,
-    ) -> Self {
+    pub fn with<T: ?Sized + Send + Sync + 'static>(mut self, key: ServiceKey<T>, service: Arc<T>) -> Self {
         // The box holds the `Arc` itself, so that a trait object can be taken out again.
         self.0.insert(key.name(), Arc::new(service));
         self

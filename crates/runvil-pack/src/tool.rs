@@ -22,9 +22,5 @@ pub trait Tool: Send + Sync {
     ///
     /// # Errors
     /// The failure's message reaches the model that made the call, or the calling Lua.
-    async fn call(
-        &self,
-        arguments: Arguments,
-        context: ToolContext,
-    ) -> Result<ToolOutput, ToolError>;
+    async fn call(&self, arguments: Arguments, context: ToolContext) -> Result<ToolOutput, ToolError>;
 }

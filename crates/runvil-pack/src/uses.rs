@@ -71,17 +71,8 @@ mod tests {
 
     #[test]
     fn an_entry_has_one_segment_or_two_and_its_segments_come_first() {
-        assert_eq!(
-            "acme/web/fetch".parse::<UsesEntry>(),
-            Err(NameError::UsesEntrySegments)
-        );
-        assert_eq!(
-            "acme/kit/Fast".parse::<UsesEntry>(),
-            Err(NameError::CharacterSet)
-        );
-        assert_eq!(
-            "acme/kit/x/".parse::<UsesEntry>(),
-            Err(NameError::EmptySegment)
-        );
+        assert_eq!("acme/web/fetch".parse::<UsesEntry>(), Err(NameError::UsesEntrySegments));
+        assert_eq!("acme/kit/Fast".parse::<UsesEntry>(), Err(NameError::CharacterSet));
+        assert_eq!("acme/kit/x/".parse::<UsesEntry>(), Err(NameError::EmptySegment));
     }
 }

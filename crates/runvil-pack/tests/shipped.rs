@@ -6,8 +6,8 @@ use std::sync::Arc;
 use runvil_pack::serde_json::json;
 use runvil_pack::shipped::{SubagentsPlugin, UserInputPlugin};
 use runvil_pack::{
-    Arguments, BuiltPack, INPUT_BROKER, InputBroker, InputError, NoFiles, Pack, PackRegistry,
-    Plugin, RegistryError, Services, ToolContext, ToolErrorKind, Trust, async_trait,
+    Arguments, BuiltPack, INPUT_BROKER, InputBroker, InputError, NoFiles, Pack, PackRegistry, Plugin, RegistryError,
+    Services, ToolContext, ToolErrorKind, Trust, async_trait,
 };
 
 struct Operator(Result<&'static str, (&'static str, &'static str)>);
@@ -24,15 +24,12 @@ impl InputBroker for Operator {
 
 fn context(operator: Operator) -> ToolContext {
     let broker: Arc<dyn InputBroker> = Arc::new(operator);
-    ToolContext::new(Arc::new(NoFiles))
-        .with_run_services(Services::new().with(INPUT_BROKER, broker))
+    ToolContext::new(Arc::new(NoFiles)).with_run_services(Services::new().with(INPUT_BROKER, broker))
 }
 
 fn built(plugin: &dyn Plugin) -> (BuiltPack, Arc<dyn Pack>) {
     let mut registry = PackRegistry::new();
-    plugin
-        .add_packs(&mut registry)
-        .expect("an empty registry takes a Pack");
+    plugin.add_packs(&mut registry).expect("an empty registry takes a Pack");
     let built = registry.build(&Services::new()).remove(0);
     let pack = built.pack.clone().expect("the Pack builds");
     (built, pack)
@@ -52,10 +49,7 @@ fn the_ask_tool_is_described_as_the_book_says() {
         definition.description,
         "Wait for the operator's next message and return its text."
     );
-    assert_eq!(
-        definition.parameters,
-        json!({ "type": "object", "properties": {} })
-    );
+    assert_eq!(definition.parameters, json!({ "type": "object", "properties": {} }));
     assert!(definition.survives_stop);
     assert!(!definition.repeat_safe);
 }
@@ -63,30 +57,21 @@ fn the_ask_tool_is_described_as_the_book_says() {
 #[test]
 fn the_operators_text_comes_back_trusted_and_byte_for_byte() {
     let (_, pack) = built(&UserInputPlugin);
-    let output = pollster::block_on(
-        pack.tools()[0].call(Arguments::new(), context(Operator(Ok("  a\n\tb  ")))),
-    )
-    .expect("the operator answers");
-    assert_eq!(
-        (output.text(), output.trust()),
-        ("  a\n\tb  ", Trust::Trusted)
-    );
+    let output = pollster::block_on(pack.tools()[0].call(Arguments::new(), context(Operator(Ok("  a\n\tb  ")))))
+        .expect("the operator answers");
+    assert_eq!((output.text(), output.trust()), ("  a\n\tb  ", Trust::Trusted));
 }
 
 #[test]
 fn a_failed_ask_shows_the_brokers_message_and_hides_its_cause() {
     let (_, pack) = built(&UserInputPlugin);
     let operator = Operator(Err(("the window closed", "socket reset")));
-    let error = pollster::block_on(pack.tools()[0].call(Arguments::new(), context(operator)))
-        .expect_err("it fails");
+    let error = pollster::block_on(pack.tools()[0].call(Arguments::new(), context(operator))).expect_err("it fails");
     assert_eq!(
         (error.kind(), error.message()),
         (ToolErrorKind::Other, "the window closed")
     );
-    assert_eq!(
-        error.source().expect("the cause").to_string(),
-        "socket reset"
-    );
+    assert_eq!(error.source().expect("the cause").to_string(), "socket reset");
 }
 
 #[test]

@@ -32,9 +32,9 @@ fn large_prompt() -> String {
 #[divan::bench]
 fn parse(bencher: Bencher<'_, '_>) {
     let text = large_prompt();
-    bencher.counter(BytesCount::of_str(&text)).bench_local(|| {
-        runvil_syntax::parse_structure(black_box(text.as_bytes())).expect("the prompt parses")
-    });
+    bencher
+        .counter(BytesCount::of_str(&text))
+        .bench_local(|| runvil_syntax::parse_structure(black_box(text.as_bytes())).expect("the prompt parses"));
 }
 
 #[divan::bench]
@@ -42,8 +42,6 @@ fn read_line_by_line(bencher: Bencher<'_, '_>) {
     let text = large_prompt();
     bencher.counter(BytesCount::of_str(&text)).bench_local(|| {
         let lines = BufReader::new(black_box(text.as_bytes())).lines();
-        lines
-            .map(|line| line.expect("the text is UTF-8").len())
-            .sum::<usize>()
+        lines.map(|line| line.expect("the text is UTF-8").len()).sum::<usize>()
     });
 }

@@ -10,9 +10,7 @@ const MAX_LENGTH: usize = 64;
 pub fn is_alias(text: &str) -> bool {
     let bytes = text.as_bytes();
     let is_rest = |byte: &u8| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-');
-    bytes.len() <= MAX_LENGTH
-        && bytes.first().is_some_and(u8::is_ascii_alphabetic)
-        && bytes.iter().all(is_rest)
+    bytes.len() <= MAX_LENGTH && bytes.first().is_some_and(u8::is_ascii_alphabetic) && bytes.iter().all(is_rest)
 }
 
 /// Checks an alias or a role label that Lua passes (book: Run-time name errors).
@@ -47,9 +45,7 @@ mod tests {
     #[test]
     fn anything_else_is_none() {
         let too_long = "z".repeat(65);
-        for text in [
-            "", "1a", "_a", "-a", "a b", "a.b", "a/b", "é", "aé", "a\n", &too_long,
-        ] {
+        for text in ["", "1a", "_a", "-a", "a b", "a.b", "a/b", "é", "aé", "a\n", &too_long] {
             assert!(!is_alias(text), "{text:?}");
         }
     }

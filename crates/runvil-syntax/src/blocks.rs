@@ -15,12 +15,7 @@ pub(crate) enum Piece {
 }
 
 /// The pieces of `region`, given the Lua fences and the offsets after the thematic breaks of the whole body, in order.
-pub(crate) fn cut(
-    body: &str,
-    region: Range<usize>,
-    fences: &[LuaFence],
-    breaks: &[usize],
-) -> Vec<Piece> {
+pub(crate) fn cut(body: &str, region: Range<usize>, fences: &[LuaFence], breaks: &[usize]) -> Vec<Piece> {
     let first = fences.partition_point(|fence| fence.range.start < region.start);
     let inside = fences[first..]
         .iter()
@@ -103,10 +98,7 @@ mod tests {
         let prose = || Piece::Prose(0..0);
         let places = |pieces: &[Piece]| -> Vec<BlockPlace> {
             let is_lua = |&at: &usize| matches!(pieces[at], Piece::Lua(_));
-            (0..pieces.len())
-                .filter(is_lua)
-                .map(|at| place(pieces, at))
-                .collect()
+            (0..pieces.len()).filter(is_lua).map(|at| place(pieces, at)).collect()
         };
         use BlockPlace::{Epilog, Numbered, Prologue};
         assert_eq!(places(&[lua()]), [Prologue]);
@@ -117,9 +109,6 @@ mod tests {
             places(&[lua(), prose(), lua(), prose(), lua()]),
             [Prologue, Numbered(2), Epilog]
         );
-        assert_eq!(
-            places(&[lua(), prose(), lua(), prose()]),
-            [Prologue, Numbered(2)]
-        );
+        assert_eq!(places(&[lua(), prose(), lua(), prose()]), [Prologue, Numbered(2)]);
     }
 }

@@ -7,8 +7,8 @@ use crate::blocks::{self, Piece};
 use crate::fences::LuaFence;
 use crate::markdown::{Heading, Outline};
 use crate::{
-    Block, BlockPlace, BrokenBlock, CompileError, Compiler, H1, LuaBlock, ParseError, ParseEvent,
-    ParseEventKind, Problem, Prose, Section, SectionId, Source, lists,
+    Block, BlockPlace, BrokenBlock, CompileError, Compiler, H1, LuaBlock, ParseError, ParseEvent, ParseEventKind,
+    Problem, Prose, Section, SectionId, Source, lists,
 };
 
 /// What a body parses into.
@@ -80,11 +80,7 @@ impl<'a, C: Compiler> Builder<'a, C> {
     }
 
     /// Reads the sections below `parent`, a heading of level `level`, up to the next heading that is not below it.
-    fn children(
-        &mut self,
-        parent: Option<SectionId>,
-        level: u8,
-    ) -> Result<Vec<SectionId>, ParseError> {
+    fn children(&mut self, parent: Option<SectionId>, level: u8) -> Result<Vec<SectionId>, ParseError> {
         let mut children = Vec::new();
         let mut first_lines = BTreeMap::new();
         let outline = self.outline;
@@ -95,11 +91,7 @@ impl<'a, C: Compiler> Builder<'a, C> {
             let line = self.sections[id.0].line;
             if let Some(first_line) = first_lines.insert(heading.name.as_str(), line) {
                 let name = heading.name.clone();
-                let problem = Problem::DuplicateSibling {
-                    name,
-                    first_line,
-                    line,
-                };
+                let problem = Problem::DuplicateSibling { name, first_line, line };
                 return Err(self.at_heading(heading, problem));
             }
             children.push(id);
@@ -108,12 +100,7 @@ impl<'a, C: Compiler> Builder<'a, C> {
     }
 
     /// Reads one section with all that is below it. A section at this place has level `level`.
-    fn section(
-        &mut self,
-        heading: &'a Heading,
-        parent: Option<SectionId>,
-        level: u8,
-    ) -> Result<SectionId, ParseError> {
+    fn section(&mut self, heading: &'a Heading, parent: Option<SectionId>, level: u8) -> Result<SectionId, ParseError> {
         self.check_heading(heading, level)?;
         self.next += 1;
         let region = self.region(heading);
@@ -179,12 +166,7 @@ impl<'a, C: Compiler> Builder<'a, C> {
         Ok(read)
     }
 
-    fn lua_block(
-        &mut self,
-        home: Home<'a>,
-        place: BlockPlace,
-        code: Range<usize>,
-    ) -> Result<LuaBlock, ParseError> {
+    fn lua_block(&mut self, home: Home<'a>, place: BlockPlace, code: Range<usize>) -> Result<LuaBlock, ParseError> {
         let block = LuaBlock {
             index: self.lua_block_count,
             source: self.source.body()[code.clone()].to_owned(),

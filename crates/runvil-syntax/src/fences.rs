@@ -97,9 +97,7 @@ fn starts_with_lua(text: &str) -> bool {
 fn closes(line: &str) -> bool {
     let rest = line.trim_start_matches(' ');
     let after = rest.trim_start_matches('`');
-    line.len() - rest.len() <= 3
-        && rest.len() - after.len() >= 3
-        && after.trim_start_matches([' ', '\t']).is_empty()
+    line.len() - rest.len() <= 3 && rest.len() - after.len() >= 3 && after.trim_start_matches([' ', '\t']).is_empty()
 }
 
 fn lua_fence(body: &str, lines: &Lines, fence: &Fence) -> LuaFence {
@@ -127,13 +125,7 @@ mod tests {
 
     #[test]
     fn an_opener_in_disguise_is_a_lookalike() {
-        for line in [
-            "```lua",
-            " \t```  lua",
-            "~~~LUA",
-            "````\tLua x",
-            "```luajit`x`",
-        ] {
+        for line in ["```lua", " \t```  lua", "~~~LUA", "````\tLua x", "```luajit`x`"] {
             assert!(looks_like_opener(line), "{line:?}");
         }
         for line in [

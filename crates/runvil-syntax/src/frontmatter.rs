@@ -103,12 +103,7 @@ pub enum ArgType {
 
 impl ArgType {
     /// The four, in the book's order.
-    pub const ALL: [ArgType; 4] = [
-        ArgType::String,
-        ArgType::Boolean,
-        ArgType::Integer,
-        ArgType::Number,
-    ];
+    pub const ALL: [ArgType; 4] = [ArgType::String, ArgType::Boolean, ArgType::Integer, ArgType::Number];
 
     /// The word that declares it.
     #[must_use]

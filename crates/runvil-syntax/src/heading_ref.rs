@@ -81,10 +81,7 @@ mod tests {
     #[test]
     fn marks_whitespace_and_a_name_are_a_reference() {
         assert_eq!(parsed("## Rules"), (2, "Rules".to_owned()));
-        assert_eq!(
-            parsed("  ###\t \n Worker one \t"),
-            (3, "Worker one".to_owned())
-        );
+        assert_eq!(parsed("  ###\t \n Worker one \t"), (3, "Worker one".to_owned()));
         assert_eq!(parsed("# # x"), (1, "# x".to_owned()));
         assert_eq!(parsed("####### far"), (7, "far".to_owned()));
     }
@@ -100,10 +97,7 @@ mod tests {
             message(" Nums "),
             "section heading must include ### markers, got bare name: Nums"
         );
-        assert_eq!(
-            message(""),
-            "section heading must include ### markers, got bare name: "
-        );
+        assert_eq!(message(""), "section heading must include ### markers, got bare name: ");
         assert_eq!(message("###"), "section heading has no name: ###");
         assert_eq!(message("### \t"), "section heading has no name: ###");
         assert_eq!(

@@ -25,8 +25,7 @@ pub use alias::{InvalidAlias, check_alias, is_alias};
 pub use compiler::{CompileError, Compiler, ParseEvent, ParseEventKind, Uncompiled};
 pub use error::{FenceRule, ParseError, ParseErrorKind};
 pub use frontmatter::{
-    ArgDeclaration, ArgDefault, ArgType, Args, FileDeclaration, Frontmatter, Keyword,
-    RoleDeclaration,
+    ArgDeclaration, ArgDefault, ArgType, Args, FileDeclaration, Frontmatter, Keyword, RoleDeclaration,
 };
 pub use heading_ref::{HeadingRef, HeadingRefError};
 pub use parse::{parse, parse_structure};

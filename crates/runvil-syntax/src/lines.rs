@@ -73,11 +73,7 @@ pub(crate) fn split_line(text: &str) -> (&str, &str) {
     let Some(end) = memchr::memchr2(b'\n', b'\r', text.as_bytes()) else {
         return (text, "");
     };
-    let line_end = if text[end..].starts_with("\r\n") {
-        2
-    } else {
-        1
-    };
+    let line_end = if text[end..].starts_with("\r\n") { 2 } else { 1 };
     (&text[..end], &text[end + line_end..])
 }
 
@@ -94,9 +90,7 @@ mod tests {
     fn a_line_ends_with_lf_crlf_or_a_lone_cr() {
         let text = "a\nb\r\nc\rd\n";
         let lines = Lines::of(text.as_bytes());
-        let texts: Vec<&str> = (0..lines.count())
-            .map(|line| lines.text(line, text))
-            .collect();
+        let texts: Vec<&str> = (0..lines.count()).map(|line| lines.text(line, text)).collect();
         assert_eq!(texts, ["a", "b", "c", "d", ""]);
     }
 

@@ -9,12 +9,7 @@ use crate::Problem;
 /// # Errors
 /// It is a list, and an item has no text. `name` is the section's.
 pub(crate) fn items(prose: &str, name: &str) -> Result<Option<Vec<String>>, Problem> {
-    let lines = || {
-        prose
-            .split(['\n', '\r'])
-            .map(str::trim)
-            .filter(|line| !line.is_empty())
-    };
+    let lines = || prose.split(['\n', '\r']).map(str::trim).filter(|line| !line.is_empty());
     let Some(items) = lines().map(item).collect::<Option<Vec<&str>>>() else {
         return Ok(None);
     };

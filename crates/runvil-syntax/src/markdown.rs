@@ -54,9 +54,7 @@ impl Outline {
             match event {
                 Event::Start(Tag::Heading { level, .. }) if depth == 0 => {
                     let name = visible_text(&mut events);
-                    outline
-                        .headings
-                        .push(heading(level as u8, &name, range, body, lines));
+                    outline.headings.push(heading(level as u8, &name, range, body, lines));
                 }
                 Event::Start(Tag::CodeBlock(CodeBlockKind::Fenced(label))) => {
                     depth += 1;
@@ -115,11 +113,7 @@ mod tests {
     }
 
     fn names(body: &str) -> Vec<String> {
-        outline(body)
-            .headings
-            .into_iter()
-            .map(|heading| heading.name)
-            .collect()
+        outline(body).headings.into_iter().map(|heading| heading.name).collect()
     }
 
     #[test]
@@ -146,10 +140,7 @@ mod tests {
             .collect();
         assert_eq!(
             spans,
-            [
-                ("  ## A ## ", "\nsome\nprose\n---\nrest"),
-                ("some\nprose\n---", "rest")
-            ]
+            [("  ## A ## ", "\nsome\nprose\n---\nrest"), ("some\nprose\n---", "rest")]
         );
     }
 
@@ -157,10 +148,7 @@ mod tests {
     fn headings_and_breaks_in_quotes_lists_and_code_are_none() {
         let body = "> ## a\n> ---\n\n- ## b\n\n  ---\n\n```\n## c\n---\n```\n\n    ## d\n\n<div>\n## e\n</div>\n";
         let outline = outline(body);
-        assert!(
-            outline.headings.is_empty() && outline.breaks.is_empty(),
-            "{outline:?}"
-        );
+        assert!(outline.headings.is_empty() && outline.breaks.is_empty(), "{outline:?}");
     }
 
     #[test]

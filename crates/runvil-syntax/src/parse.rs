@@ -59,9 +59,7 @@ fn parse_body(source: &Source<'_>, compiler: &mut impl Compiler) -> Result<Tree,
     let title = title(source, &outline.headings)?;
     match fences::check(source, &outline)? {
         Checked::Fences(fences) => Builder::new(source, &outline, &fences, compiler).build(title),
-        Checked::Unclosed(fences, opener) => {
-            Err(unclosed(source, &outline, &fences, opener).into())
-        }
+        Checked::Unclosed(fences, opener) => Err(unclosed(source, &outline, &fences, opener).into()),
     }
 }
 
@@ -88,12 +86,7 @@ fn unclosed(source: &Source<'_>, outline: &Outline, fences: &[LuaFence], opener:
         .iter()
         .rfind(above)
         .expect("the H1 stands above a fence that holds the rest of the file");
-    let pieces = blocks::cut(
-        source.body(),
-        heading.content..opener,
-        fences,
-        &outline.breaks,
-    );
+    let pieces = blocks::cut(source.body(), heading.content..opener, fences, &outline.breaks);
     Problem::UnclosedFence {
         name: heading.name.clone(),
         opens: pieces.is_empty(),

@@ -28,8 +28,7 @@ impl<'a> Source<'a> {
     /// The file is no UTF-8, or a frontmatter delimiter is missing.
     pub fn read(file: &'a [u8]) -> Result<Self, ParseError> {
         let file = file.strip_prefix(BYTE_ORDER_MARK).unwrap_or(file);
-        let text =
-            std::str::from_utf8(file).map_err(|error| not_utf8(file, error.valid_up_to()))?;
+        let text = std::str::from_utf8(file).map_err(|error| not_utf8(file, error.valid_up_to()))?;
         let text = match text.contains("\r\n") {
             true => Cow::Owned(text.replace("\r\n", "\n")),
             false => Cow::Borrowed(text),
@@ -74,8 +73,7 @@ impl<'a> Source<'a> {
     /// The place in the file of the byte at `offset` in the body. An offset past the end is taken as the end.
     #[must_use]
     pub fn position(&self, offset: usize) -> Position {
-        self.lines
-            .position(offset.min(self.body().len()), self.body_line)
+        self.lines.position(offset.min(self.body().len()), self.body_line)
     }
 
     /// The lines of the body.
@@ -143,11 +141,7 @@ mod tests {
             assert_eq!(problem(file.as_bytes()), Problem::NoFrontmatter, "{file:?}");
         }
         for file in ["---", "---\n ---\n", "---\n--- x\n", "---\n----\n"] {
-            assert_eq!(
-                problem(file.as_bytes()),
-                Problem::UnclosedFrontmatter,
-                "{file:?}"
-            );
+            assert_eq!(problem(file.as_bytes()), Problem::UnclosedFrontmatter, "{file:?}");
         }
     }
 

@@ -46,11 +46,7 @@ impl Prompt {
     /// Every Lua block of the file in source order, the H1 body's first.
     pub fn lua_blocks(&self) -> impl Iterator<Item = &LuaBlock> {
         let sections = self.sections.iter().flat_map(|section| &section.blocks);
-        self.h1
-            .blocks
-            .iter()
-            .chain(sections)
-            .filter_map(Block::as_lua)
+        self.h1.blocks.iter().chain(sections).filter_map(Block::as_lua)
     }
 }
 

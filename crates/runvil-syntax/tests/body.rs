@@ -1,8 +1,8 @@
 //! The body: the tree that it gives, and each structure, fence and list problem with its place.
 
 use runvil_syntax::{
-    Block, BlockPlace, CompileError, Compiler, FenceRule, LuaBlock, ParseError, ParseErrorKind,
-    ParseEvent, ParseEventKind, Position, Problem, Prompt, Section, Source, parse, parse_structure,
+    Block, BlockPlace, CompileError, Compiler, FenceRule, LuaBlock, ParseError, ParseErrorKind, ParseEvent,
+    ParseEventKind, Position, Problem, Prompt, Section, Source, parse, parse_structure,
 };
 
 /// A file whose body's first line is line 5 of the file.
@@ -28,12 +28,8 @@ fn placed(body: &str) -> (String, Option<(u32, u32)>, Option<String>) {
     assert_eq!(error.name.as_deref(), Some("p"), "{body:?}");
     let text = file(body);
     let source = Source::read(text.as_bytes()).expect("has its delimiters");
-    let place = error
-        .position
-        .map(|Position { line, column }| (line, column));
-    let covered = error
-        .span
-        .map(|span| source.body()[span.start..span.end].to_owned());
+    let place = error.position.map(|Position { line, column }| (line, column));
+    let covered = error.span.map(|span| source.body()[span.start..span.end].to_owned());
     (error.message(), place, covered)
 }
 
@@ -59,12 +55,7 @@ fn a_title_problem_has_no_place() {
             None,
         ),
         ("#\n", "prompt H1 title must not be empty", None, None),
-        (
-            "# ![](x)\n",
-            "prompt H1 title must not be empty",
-            None,
-            None,
-        ),
+        ("# ![](x)\n", "prompt H1 title must not be empty", None, None),
     ]);
 }
 
@@ -116,31 +107,11 @@ fn a_broken_fence_rule_spans_its_line() {
     const CLOSER: &str = "`lua` fence closing line must be exactly ```";
     const LABEL: &str = "unrecognized fence label `lua x`; the only Lua fence label is `lua`";
     check(&[
-        (
-            "# T\n- ~~~  lua x \n",
-            LABEL,
-            Some((6, 1)),
-            Some("- ~~~  lua x "),
-        ),
-        (
-            "# T\n  ```lua\n```\n",
-            OPENER,
-            Some((6, 1)),
-            Some("  ```lua"),
-        ),
+        ("# T\n- ~~~  lua x \n", LABEL, Some((6, 1)), Some("- ~~~  lua x ")),
+        ("# T\n  ```lua\n```\n", OPENER, Some((6, 1)), Some("  ```lua")),
         ("# T\n> ```lua\n", OPENER, Some((6, 1)), Some("> ```lua")),
-        (
-            "# T\n```lua\nx\n  ```\t\nrest\n",
-            CLOSER,
-            Some((8, 1)),
-            Some("  ```\t"),
-        ),
-        (
-            "# T\n<b>\n ~~~ LUA\n",
-            OPENER,
-            Some((7, 1)),
-            Some(" ~~~ LUA"),
-        ),
+        ("# T\n```lua\nx\n  ```\t\nrest\n", CLOSER, Some((8, 1)), Some("  ```\t")),
+        ("# T\n<b>\n ~~~ LUA\n", OPENER, Some((7, 1)), Some(" ~~~ LUA")),
     ]);
     let rules = [
         ("```luau\n", FenceRule::Label),
@@ -149,49 +120,24 @@ fn a_broken_fence_rule_spans_its_line() {
         ("    ```lua\n", FenceRule::Lookalike),
     ];
     for (body, rule) in rules {
-        assert_eq!(
-            error(&format!("# T\n\n{body}")).fence_rule(),
-            Some(rule),
-            "{body:?}"
-        );
+        assert_eq!(error(&format!("# T\n\n{body}")).fence_rule(), Some(rule), "{body:?}");
     }
 }
 
 #[test]
 fn an_unclosed_fence_names_its_section_and_has_no_place() {
-    let unclosed =
-        |name: &str, place: &str| format!("section `{name}` {place} `lua` fence is not closed");
+    let unclosed = |name: &str, place: &str| format!("section `{name}` {place} `lua` fence is not closed");
     check(&[
-        (
-            "# T\n\n```lua\n## A\n",
-            &unclosed("T", "prologue"),
-            None,
-            None,
-        ),
+        ("# T\n\n```lua\n## A\n", &unclosed("T", "prologue"), None, None),
         (
             "# T\nx\n## A\n\n### B\n```lua\n    ```\n```x\n~~~\n",
             &unclosed("B", "prologue"),
             None,
             None,
         ),
-        (
-            "# T\n## A\nx\n\n```lua",
-            &unclosed("A", "epilog"),
-            None,
-            None,
-        ),
-        (
-            "# T\n## A\n```lua\n```\n```lua\n",
-            &unclosed("A", "epilog"),
-            None,
-            None,
-        ),
-        (
-            "# T\n## A\nx\n\n---\n```lua\n",
-            &unclosed("A", "prologue"),
-            None,
-            None,
-        ),
+        ("# T\n## A\nx\n\n```lua", &unclosed("A", "epilog"), None, None),
+        ("# T\n## A\n```lua\n```\n```lua\n", &unclosed("A", "epilog"), None, None),
+        ("# T\n## A\nx\n\n---\n```lua\n", &unclosed("A", "prologue"), None, None),
     ]);
     assert_eq!(error("# T\n```lua\n").fence_rule(), None);
 }
@@ -200,10 +146,7 @@ fn an_unclosed_fence_names_its_section_and_has_no_place() {
 fn the_first_fence_problem_in_the_file_wins() {
     let problem = |body: &str| error(&format!("# T\n{body}")).problem;
     assert_eq!(problem("    ```lua\n\n```luau\n"), Problem::FenceLookalike);
-    assert_eq!(
-        problem("```lua\n ```\n\n```luau\n```\n"),
-        Problem::FenceCloser
-    );
+    assert_eq!(problem("```lua\n ```\n\n```luau\n```\n"), Problem::FenceCloser);
     assert_eq!(
         problem("```py\n```\n```luau\n```\n```lua\n"),
         Problem::FenceLabel("luau".to_owned())
@@ -236,15 +179,10 @@ fn sections_nest_by_level() {
         .iter()
         .map(|section| {
             let children = section.children.iter().map(|child| child.0).collect();
-            (
-                section.heading(),
-                section.parent.map(|parent| parent.0),
-                children,
-            )
+            (section.heading(), section.parent.map(|parent| parent.0), children)
         })
         .collect();
-    let row =
-        |heading: &str, parent, children: &[usize]| (heading.to_owned(), parent, children.to_vec());
+    let row = |heading: &str, parent, children: &[usize]| (heading.to_owned(), parent, children.to_vec());
     assert_eq!(
         tree,
         [
@@ -319,10 +257,7 @@ fn a_label_names_the_heading_line_where_sections_share_a_name() {
     let prompt = parsed(&format!(
         "# T\n{lua}{lua}## A\n### H\n{lua}## B\n### H\n{lua}x\n\n{lua}## T\n{lua}x\n\n{lua}{lua}"
     ));
-    let labels: Vec<&str> = prompt
-        .lua_blocks()
-        .map(|block| block.location.as_str())
-        .collect();
+    let labels: Vec<&str> = prompt.lua_blocks().map(|block| block.location.as_str()).collect();
     assert_eq!(
         labels,
         [
@@ -344,10 +279,7 @@ fn only_a_section_of_markers_is_a_list() {
         section("- a\n\n  7. b\n").items,
         Some(vec!["a".to_owned(), "b".to_owned()])
     );
-    assert_eq!(
-        section("words\n\n---\n\n- a\n").items,
-        Some(vec!["a".to_owned()])
-    );
+    assert_eq!(section("words\n\n---\n\n- a\n").items, Some(vec!["a".to_owned()]));
     assert_eq!(section("- a\n\n```lua\n```\n").items, None);
     assert_eq!(section("").items, None);
     assert_eq!(section("- a\n\n- - -\n").items, None);
@@ -416,27 +348,16 @@ fn each_block_is_reported_under_its_section_before_later_problems() {
             "failed Prompt",
         ]
     );
-    assert_eq!(
-        error.map(|error| error.kind()),
-        Some(ParseErrorKind::Structure)
-    );
+    assert_eq!(error.map(|error| error.kind()), Some(ParseErrorKind::Structure));
 }
 
 #[test]
 fn a_block_that_does_not_compile_ends_the_parse() {
-    let refused = (
-        1,
-        CompileError::Syntax("[string \"line 11\"]:1: oops".to_owned()),
-    );
+    let refused = (1, CompileError::Syntax("[string \"line 11\"]:1: oops".to_owned()));
     let (events, error) = heard(TWO_BLOCKS, Some(refused));
     assert_eq!(
         events[4..],
-        [
-            "lua started K",
-            "compile 1",
-            "lua failed K",
-            "failed Prompt"
-        ]
+        ["lua started K", "compile 1", "lua failed K", "failed Prompt"]
     );
     let error = error.expect("refused");
     assert_eq!(

@@ -63,9 +63,7 @@ enum Event {
 }
 
 /// Tells a key written as null from one left out.
-fn written<'de, D: Deserializer<'de>, T: Deserialize<'de>>(
-    deserializer: D,
-) -> Result<Option<T>, D::Error> {
+fn written<'de, D: Deserializer<'de>, T: Deserialize<'de>>(deserializer: D) -> Result<Option<T>, D::Error> {
     T::deserialize(deserializer).map(Some)
 }
 
@@ -77,8 +75,8 @@ fn the_parser_answers_every_case_as_expected() {
     let mut failures = Vec::new();
     for file in files {
         let text = fs::read_to_string(&file).expect("a case file is readable");
-        let cases: Vec<Case> = serde_saphyr::from_str(&text)
-            .unwrap_or_else(|error| panic!("{}: {error}", file.display()));
+        let cases: Vec<Case> =
+            serde_saphyr::from_str(&text).unwrap_or_else(|error| panic!("{}: {error}", file.display()));
         for case in cases {
             if let Err(failure) = check(&case) {
                 failures.push(format!("{}: {failure}", case.id));
@@ -94,10 +92,7 @@ fn case_files(directory: &Path) -> Vec<PathBuf> {
         let path = entry.expect("the suite is readable").path();
         if path.is_dir() {
             files.extend(case_files(&path));
-        } else if path
-            .extension()
-            .is_some_and(|extension| extension == "yaml")
-        {
+        } else if path.extension().is_some_and(|extension| extension == "yaml") {
             files.push(path);
         }
     }
@@ -134,8 +129,7 @@ impl Compiler for Refuses<'_> {
         let LuaBlock { location, line, .. } = block;
         let diagnostic = format!("[string \"line {line}\"]:1: syntax error");
         let message = format!("lua compilation error at {location} (line {line}): {diagnostic}");
-        let named =
-            |expected: &&ParseErrorExpect| expected.locations().all(|text| message.contains(text));
+        let named = |expected: &&ParseErrorExpect| expected.locations().all(|text| message.contains(text));
         match self.0.filter(named) {
             Some(_) => Err(CompileError::Syntax(diagnostic)),
             None => Ok(()),
@@ -152,10 +146,7 @@ impl ParseErrorExpect {
             Some(end) if is_lua => end + 3,
             _ => text.len(),
         };
-        let texts = self
-            .contains
-            .iter()
-            .chain(self.message.iter().filter(move |_| is_lua));
+        let texts = self.contains.iter().chain(self.message.iter().filter(move |_| is_lua));
         let texts = texts.map(String::as_str).filter(of_parser);
         texts.map(move |text| &text[..location(text)])
     }
@@ -164,8 +155,7 @@ impl ParseErrorExpect {
 /// Whether a case without an expected parse error may still be one: by its run error, or by its events.
 fn may_fail(expect: &Expect) -> bool {
     let by_error = expect.error.as_ref().is_some_and(|error| {
-        error.kind == "Parse"
-            && error.message.as_deref() != Some("not a runvil prompt: no runvil version")
+        error.kind == "Parse" && error.message.as_deref() != Some("not a runvil prompt: no runvil version")
     });
     let is_failure = |event: &Event| match event {
         Event::Named(names) => names.first().is_some_and(|kind| kind == "parse_failed"),
@@ -200,34 +190,14 @@ fn check_error(expected: &ParseErrorExpect, error: &ParseError) -> Result<(), St
     if let Some(exact) = expected.message.as_ref().filter(|_| expected.kind != "Lua") {
         compare("message", *exact == message);
     }
-    compare(
-        "contains",
-        expected.locations().all(|text| message.contains(text)),
-    );
+    compare("contains", expected.locations().all(|text| message.contains(text)));
     compare(
         "not_contains",
-        !expected
-            .not_contains
-            .iter()
-            .any(|text| message.contains(text)),
+        !expected.not_contains.iter().any(|text| message.contains(text)),
     );
-    compare(
-        "line",
-        expected.line.is_none_or(|line| line == error.line()),
-    );
-    compare(
-        "column",
-        expected
-            .column
-            .is_none_or(|column| column == error.column()),
-    );
-    compare(
-        "name",
-        expected
-            .name
-            .as_ref()
-            .is_none_or(|name| *name == error.name),
-    );
+    compare("line", expected.line.is_none_or(|line| line == error.line()));
+    compare("column", expected.column.is_none_or(|column| column == error.column()));
+    compare("name", expected.name.as_ref().is_none_or(|name| *name == error.name));
     if wrong.is_empty() {
         Ok(())
     } else {

@@ -19,9 +19,7 @@ fn deeply_nested_containers_with_lazy_lines() {
 #[test]
 fn containers_that_nest_line_by_line() {
     let depth = SIZE.isqrt();
-    let stairs: String = (0..depth)
-        .map(|step| "  ".repeat(step / 2) + "- a\n")
-        .collect();
+    let stairs: String = (0..depth).map(|step| "  ".repeat(step / 2) + "- a\n").collect();
     parse(&(stairs + &"b\n".repeat(SIZE / 4)));
 }
 
@@ -42,11 +40,7 @@ fn many_small_blocks() {
     let fences = "```lua\n```\n".repeat(SIZE / 11);
     parse(&fences);
     parse(&format!("## S\n{fences}"));
-    parse(
-        &(0..SIZE / 8)
-            .map(|number| format!("## {number}\n"))
-            .collect::<String>(),
-    );
+    parse(&(0..SIZE / 8).map(|number| format!("## {number}\n")).collect::<String>());
 }
 
 #[test]

@@ -1,8 +1,6 @@
 //! The frontmatter: what each key decodes to, and each message with its place.
 
-use runvil_syntax::{
-    ArgDefault, ArgType, Args, Frontmatter, Keyword, ParseError, ParseErrorKind, parse_structure,
-};
+use runvil_syntax::{ArgDefault, ArgType, Args, Frontmatter, Keyword, ParseError, ParseErrorKind, parse_structure};
 
 /// A file with `yaml` below a name and a description, so that its first line is line 4 of the file and line 3 of the YAML.
 fn file(yaml: &str) -> String {
@@ -10,9 +8,7 @@ fn file(yaml: &str) -> String {
 }
 
 fn decoded(yaml: &str) -> Frontmatter {
-    parse_structure(file(yaml).as_bytes())
-        .expect(yaml)
-        .frontmatter
+    parse_structure(file(yaml).as_bytes()).expect(yaml).frontmatter
 }
 
 fn error(text: &str) -> ParseError {
@@ -26,20 +22,14 @@ fn error(text: &str) -> ParseError {
 fn rejected(yaml: &str) -> (String, u32, u32) {
     let error = error(&file(yaml));
     let message = error.message();
-    let detail = message
-        .strip_prefix("invalid frontmatter: ")
-        .expect("the fixed words");
+    let detail = message.strip_prefix("invalid frontmatter: ").expect("the fixed words");
     let position = error.position.expect("a position");
     (detail.to_owned(), position.line, position.column)
 }
 
 fn check(cases: &[(&str, &str, (u32, u32))]) {
     for (yaml, detail, (line, column)) in cases {
-        assert_eq!(
-            rejected(yaml),
-            ((*detail).to_owned(), *line, *column),
-            "{yaml:?}"
-        );
+        assert_eq!(rejected(yaml), ((*detail).to_owned(), *line, *column), "{yaml:?}");
     }
 }
 
@@ -58,10 +48,7 @@ fn every_key_reads_back_as_declared() {
         (input.path.as_str(), input.description.as_str()),
         ("names.md", "The names")
     );
-    assert_eq!(
-        frontmatter.output.expect("declared").description,
-        "The  note"
-    );
+    assert_eq!(frontmatter.output.expect("declared").description, "The  note");
     let uses: Vec<(Option<&str>, &str)> = frontmatter
         .uses
         .iter()
@@ -79,19 +66,13 @@ fn every_key_reads_back_as_declared() {
 #[test]
 fn a_key_left_out_takes_its_default() {
     let frontmatter = decoded("");
-    assert_eq!(
-        (frontmatter.runvil, frontmatter.max_tool_iterations),
-        (None, None)
-    );
+    assert_eq!((frontmatter.runvil, frontmatter.max_tool_iterations), (None, None));
     assert!(frontmatter.input.is_none() && frontmatter.output.is_none());
     assert!(frontmatter.uses.is_empty() && frontmatter.models.is_empty());
     assert_eq!(frontmatter.args, Args::default());
     let prose = &frontmatter.args.declarations["prose"];
     assert!(!frontmatter.args.structured && prose.optional && prose.default.is_none());
-    assert_eq!(
-        prose.description.as_deref(),
-        Some("Freeform input for this prompt")
-    );
+    assert_eq!(prose.description.as_deref(), Some("Freeform input for this prompt"));
 }
 
 #[test]
@@ -109,33 +90,22 @@ fn arguments_keep_their_declarations_in_name_order() {
     let args = &frontmatter.args.declarations;
     let names: Vec<&String> = args.keys().collect();
     assert_eq!(names, ["far", "name", "none", "on", "ratio", "times"]);
-    assert_eq!(
-        (args["times"].kind, args["times"].optional),
-        (ArgType::Integer, true)
-    );
+    assert_eq!((args["times"].kind, args["times"].optional), (ArgType::Integer, true));
     assert_eq!(args["times"].default, Some(ArgDefault::Integer(3)));
-    assert_eq!(
-        args["name"].default,
-        Some(ArgDefault::String("42".to_owned()))
-    );
+    assert_eq!(args["name"].default, Some(ArgDefault::String("42".to_owned())));
     assert_eq!(args["on"].default, Some(ArgDefault::Boolean(false)));
     assert_eq!(args["ratio"].default, Some(ArgDefault::Number(1.5)));
     assert_eq!(
         args["far"].default,
         Some(ArgDefault::Number(18_446_744_073_709_551_616.0))
     );
-    assert_eq!(
-        (&args["none"].default, &args["none"].description),
-        (&None, &None)
-    );
+    assert_eq!((&args["none"].default, &args["none"].description), (&None, &None));
 }
 
 #[test]
 fn free_text_needs_no_quotes() {
     let text = "---\nname: 2024\ndescription: |\n  first\n  ---\n  last\n---\n# T\n";
-    let frontmatter = parse_structure(text.as_bytes())
-        .expect("parses")
-        .frontmatter;
+    let frontmatter = parse_structure(text.as_bytes()).expect("parses").frontmatter;
     assert_eq!(frontmatter.name, "2024");
     assert_eq!(frontmatter.description, "first\n---\nlast\n");
 }
@@ -149,29 +119,22 @@ fn a_missing_key_is_named_without_a_place_when_the_map_opens_the_yaml() {
         ("# c", "name"),
     ] {
         let error = error(&format!("---\n{yaml}\n---\n# T\n"));
-        assert_eq!(
-            error.message(),
-            format!("invalid frontmatter: missing field `{field}`")
-        );
+        assert_eq!(error.message(), format!("invalid frontmatter: missing field `{field}`"));
         assert_eq!((error.line(), error.column()), (Some(2), Some(1)));
     }
 }
 
 #[test]
 fn a_top_level_key_is_checked() {
-    const FIELDS: &str = "one of `name`, `description`, `runvil`, `max_tool_iterations`, `input`, `output`, `uses`, `args`, `models`";
-    let unknown =
-        |key: &str| format!("unknown field `{key}`, expected {FIELDS} at line 3 column 1");
+    const FIELDS: &str =
+        "one of `name`, `description`, `runvil`, `max_tool_iterations`, `input`, `output`, `uses`, `args`, `models`";
+    let unknown = |key: &str| format!("unknown field `{key}`, expected {FIELDS} at line 3 column 1");
     check(&[
         ("usse: [web]", &unknown("usse"), (4, 1)),
         ("Uses: []", &unknown("Uses"), (4, 1)),
         ("<<: { runvil: 0 }", &unknown("<<"), (4, 1)),
         ("1: x", &unknown("1"), (4, 1)),
-        (
-            "name: q",
-            "duplicate field `name` at line 3 column 1",
-            (4, 1),
-        ),
+        ("name: q", "duplicate field `name` at line 3 column 1", (4, 1)),
         (
             "? [a]\n: b",
             "invalid type: sequence, expected a string key at line 3 column 3",
@@ -191,18 +154,10 @@ fn a_value_of_the_wrong_type_is_described() {
             &runvil("invalid value: integer `4294967296`"),
             (4, 9),
         ),
-        (
-            "runvil: 0.5",
-            &runvil("invalid type: floating point `0.5`"),
-            (4, 9),
-        ),
+        ("runvil: 0.5", &runvil("invalid type: floating point `0.5`"), (4, 9)),
         ("runvil: '0'", &runvil("invalid type: string \"0\""), (4, 9)),
         ("runvil: [0]", &runvil("invalid type: sequence"), (4, 9)),
-        (
-            "runvil: true",
-            &runvil("invalid type: boolean `true`"),
-            (4, 9),
-        ),
+        ("runvil: true", &runvil("invalid type: boolean `true`"), (4, 9)),
         ("runvil: null", &runvil("invalid type: unit value"), (4, 9)),
         (
             "runvil: !x 0",
@@ -243,11 +198,7 @@ fn the_round_cap_message_stands_alone() {
         let detail = format!("max_tool_iterations must be a positive integer (>= 1), got {raw}");
         check(&[(&format!("max_tool_iterations: {raw}"), &detail, (4, 22))]);
     }
-    for raw in [
-        "1001",
-        "100000000000",
-        "99999999999999999999999999999999999999999",
-    ] {
+    for raw in ["1001", "100000000000", "99999999999999999999999999999999999999999"] {
         let detail = format!("max_tool_iterations must be <= 1000, got {raw}");
         check(&[(&format!("max_tool_iterations: {raw}"), &detail, (4, 22))]);
     }
@@ -260,23 +211,13 @@ fn the_round_cap_message_stands_alone() {
 
 #[test]
 fn a_uses_entry_message_stands_alone() {
-    const ENTRY: &str =
-        "a uses entry is a Pack id, such as `web`, or vendor/name, such as `acme/web`";
-    const CHARACTERS: &str =
-        "segments may contain only lowercase ASCII letters, digits, '-', '_', '.'";
+    const ENTRY: &str = "a uses entry is a Pack id, such as `web`, or vendor/name, such as `acme/web`";
+    const CHARACTERS: &str = "segments may contain only lowercase ASCII letters, digits, '-', '_', '.'";
     let invalid = |text: &str, reason: &str| format!("invalid uses entry `{text}`: {reason}");
     check(&[
-        (
-            "uses:\n  - web\n  - a/b/c",
-            &invalid("a/b/c", ENTRY),
-            (6, 5),
-        ),
+        ("uses:\n  - web\n  - a/b/c", &invalid("a/b/c", ENTRY), (6, 5)),
         ("uses: [Web]", &invalid("Web", CHARACTERS), (4, 8)),
-        (
-            "uses: [web/]",
-            &invalid("web/", "segments must not be empty"),
-            (4, 8),
-        ),
+        ("uses: [web/]", &invalid("web/", "segments must not be empty"), (4, 8)),
         (
             "uses: [\"a\\tb\"]",
             &invalid("a\tb", "segments must not contain a control character"),
@@ -288,8 +229,7 @@ fn a_uses_entry_message_stands_alone() {
 #[test]
 fn a_uses_entry_is_a_string() {
     const EXPECTED: &str = "expected a Pack id, such as `web`, or vendor/name, such as `acme/web`";
-    let item =
-        |found: &str| format!("uses[0]: invalid type: {found}, {EXPECTED} at line 3 column 8");
+    let item = |found: &str| format!("uses[0]: invalid type: {found}, {EXPECTED} at line 3 column 8");
     check(&[
         ("uses: [5]", &item("integer `5`"), (4, 8)),
         ("uses: [{ web: 1 }]", &item("map"), (4, 8)),
@@ -304,10 +244,7 @@ fn a_uses_entry_is_a_string() {
 
 #[test]
 fn a_pack_id_declared_twice_has_no_place() {
-    for (uses, id) in [
-        ("[web, runvil/web]", "web"),
-        ("[acme/a, acme/b, zen/b, zen/a]", "b"),
-    ] {
+    for (uses, id) in [("[web, runvil/web]", "web"), ("[acme/a, acme/b, zen/b, zen/a]", "b")] {
         let error = error(&file(&format!("uses: {uses}")));
         assert_eq!(
             error.message(),
@@ -424,9 +361,7 @@ fn a_default_has_the_declared_type() {
         ("number", "true", "boolean"),
     ];
     for (declared, default, found) in cases {
-        let (detail, line, _) = rejected(&format!(
-            "args: {{ a: {{ type: {declared}, default: {default} }} }}"
-        ));
+        let (detail, line, _) = rejected(&format!("args: {{ a: {{ type: {declared}, default: {default} }} }}"));
         let expected = format!(
             "args.a.default: the default has type `{found}`, which does not match the declared type `{declared}` at line 3 column "
         );
@@ -483,19 +418,13 @@ fn aliases_cannot_multiply_a_text_without_bound() {
     let roles: String = (0..1000)
         .map(|role| format!("  r{role}: {{ keywords: *k }}\n"))
         .collect();
-    let (detail, ..) = rejected(&format!(
-        "models:\n  first: {{ keywords: &k [{list}] }}\n{roles}"
-    ));
+    let (detail, ..) = rejected(&format!("models:\n  first: {{ keywords: &k [{list}] }}\n{roles}"));
     assert!(detail.contains("repetition limit exceeded"), "{detail}");
 }
 
 #[test]
 fn deep_nesting_is_one_clear_error() {
-    for deep in [
-        "[".repeat(100_000),
-        "{a: ".repeat(100_000),
-        "- ".repeat(100_000),
-    ] {
+    for deep in ["[".repeat(100_000), "{a: ".repeat(100_000), "- ".repeat(100_000)] {
         let (detail, line, _) = rejected(&format!("args:\n a: {{ type: string, default: {deep}"));
         assert!(detail.len() < 200, "{detail}");
         assert_eq!(line, 5);

@@ -3,8 +3,8 @@
 use proptest::prelude::*;
 use proptest::sample::select;
 use runvil_syntax::{
-    Block, CompileError, Compiler, LuaBlock, ParseError, ParseEvent, ParseEventKind, Position,
-    Prompt, Source, Span, parse, parse_structure,
+    Block, CompileError, Compiler, LuaBlock, ParseError, ParseEvent, ParseEventKind, Position, Prompt, Source, Span,
+    parse, parse_structure,
 };
 
 const FRONTMATTER: &str = "---\nname: p\ndescription: d\n---\n";
@@ -135,9 +135,7 @@ fn near_file() -> impl Strategy<Value = Vec<u8>> {
 fn is_inside(file: &[u8], position: Position) -> bool {
     let text = String::from_utf8_lossy(file).replace("\r\n", "\n");
     let lines: Vec<&str> = text.split(['\n', '\r']).collect();
-    let line = (position.line as usize)
-        .checked_sub(1)
-        .and_then(|line| lines.get(line));
+    let line = (position.line as usize).checked_sub(1).and_then(|line| lines.get(line));
     line.is_some_and(|line| (1..=line.len() + 1).contains(&(position.column as usize)))
 }
 

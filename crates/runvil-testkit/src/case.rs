@@ -13,12 +13,11 @@ use base64::{Engine as _, engine::general_purpose::STANDARD as BASE64};
 use serde::Deserialize;
 
 pub use expect::{
-    ErrorWant, EventWant, Expect, LocationWant, OutcomeWant, ParseProblemWant, ParseWant,
-    RequestWant, ToolCallWant,
+    ErrorWant, EventWant, Expect, LocationWant, OutcomeWant, ParseProblemWant, ParseWant, RequestWant, ToolCallWant,
 };
 pub use host::{
-    Action, ActionKind, ActionMoment, AnswerOrder, HostSpec, HttpAnswer, ModelSpec, OperatorAnswer,
-    PolicyRule, SearchAnswer, StoreKind, StoreMode, Verdict,
+    Action, ActionKind, ActionMoment, AnswerOrder, HostSpec, HttpAnswer, ModelSpec, OperatorAnswer, PolicyRule,
+    SearchAnswer, StoreKind, StoreMode, Verdict,
 };
 pub use load::{CaseFile, LoadError};
 pub use pack::{PackSpec, ScriptedPackSpec, ToolAnswer, ToolAnswers, ToolSpec};
@@ -76,9 +75,7 @@ impl Case {
             (None, Some(encoded)) => BASE64
                 .decode(encoded.trim())
                 .map_err(|error| format!("`prompt_base64` does not decode: {error}")),
-            (Some(_), Some(_)) => {
-                Err("give `prompt` or `prompt_base64`, not both of them".to_owned())
-            }
+            (Some(_), Some(_)) => Err("give `prompt` or `prompt_base64`, not both of them".to_owned()),
             (None, None) => Err("the case has neither `prompt` nor `prompt_base64`".to_owned()),
         }
     }

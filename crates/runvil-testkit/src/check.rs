@@ -39,9 +39,7 @@ pub(crate) fn check(expect: &Expect, seen: &Observed) -> Vec<Mismatch> {
 
 fn check_outcome(want: OutcomeWant, outcome: &RunOutcome, found: &mut Vec<Mismatch>) {
     let (actual, shown) = match outcome {
-        RunOutcome::Completed { text } => {
-            (OutcomeWant::Completed, json!(format!("completed: {text}")))
-        }
+        RunOutcome::Completed { text } => (OutcomeWant::Completed, json!(format!("completed: {text}"))),
         RunOutcome::Cancelled => (OutcomeWant::Cancelled, json!("cancelled")),
         RunOutcome::Failed(error) => (
             OutcomeWant::Failed,
@@ -76,19 +74,9 @@ fn check_result(expect: &Expect, seen: &Observed, found: &mut Vec<Mismatch>) {
 }
 
 /// Checks which texts are in `text` and which are not.
-fn contains(
-    what: &str,
-    in_it: &[String],
-    not_in_it: &[String],
-    text: &str,
-    found: &mut Vec<Mismatch>,
-) {
+fn contains(what: &str, in_it: &[String], not_in_it: &[String], text: &str, found: &mut Vec<Mismatch>) {
     for part in in_it.iter().filter(|part| !text.contains(part.as_str())) {
-        found.push(Mismatch::falls_short(
-            what,
-            Want::Contain(part.clone()),
-            text,
-        ));
+        found.push(Mismatch::falls_short(what, Want::Contain(part.clone()), text));
     }
     for part in not_in_it.iter().filter(|part| text.contains(part.as_str())) {
         found.push(Mismatch::falls_short(what, Want::Lack(part.clone()), text));
@@ -96,12 +84,7 @@ fn contains(
 }
 
 /// Compares one field if the case states it.
-fn field<T: PartialEq + serde::Serialize>(
-    what: &str,
-    want: Option<&T>,
-    actual: &T,
-    found: &mut Vec<Mismatch>,
-) {
+fn field<T: PartialEq + serde::Serialize>(what: &str, want: Option<&T>, actual: &T, found: &mut Vec<Mismatch>) {
     if let Some(want) = want
         && want != actual
     {
@@ -115,12 +98,7 @@ fn check_error(want: &ErrorWant, seen: &Observed, found: &mut Vec<Mismatch>) {
         return;
     };
     field("error.kind", want.kind.as_ref(), &error.kind, found);
-    field(
-        "error.message",
-        want.message.as_ref(),
-        &error.message,
-        found,
-    );
+    field("error.message", want.message.as_ref(), &error.message, found);
     contains(
         "error.message",
         &want.contains,
@@ -128,12 +106,7 @@ fn check_error(want: &ErrorWant, seen: &Observed, found: &mut Vec<Mismatch>) {
         &error.message,
         found,
     );
-    field(
-        "error.retryable",
-        want.retryable.as_ref(),
-        &error.retryable,
-        found,
-    );
+    field("error.retryable", want.retryable.as_ref(), &error.retryable, found);
     if let Some(want) = &want.location {
         check_location(want.as_ref(), error, found);
     }
@@ -144,44 +117,16 @@ fn check_location(want: Option<&LocationWant>, error: &RunError, found: &mut Vec
         (Some(want), Some(location)) => (want, location),
         (None, None) => return,
         (None, Some(_)) => {
-            return found.push(Mismatch::differs(
-                "error.location",
-                Value::Null,
-                json!(error.location),
-            ));
+            return found.push(Mismatch::differs("error.location", Value::Null, json!(error.location)));
         }
         (Some(_), None) => {
-            return found.push(Mismatch::differs(
-                "error.location",
-                "a location",
-                Value::Null,
-            ));
+            return found.push(Mismatch::differs("error.location", "a location", Value::Null));
         }
     };
-    field(
-        "error.location.path",
-        want.path.as_ref(),
-        &location.path,
-        found,
-    );
-    field(
-        "error.location.line",
-        want.line.as_ref(),
-        &location.line,
-        found,
-    );
-    field(
-        "error.location.column",
-        want.column.as_ref(),
-        &location.column,
-        found,
-    );
-    field(
-        "error.location.span",
-        want.span.as_ref(),
-        &location.span,
-        found,
-    );
+    field("error.location.path", want.path.as_ref(), &location.path, found);
+    field("error.location.line", want.line.as_ref(), &location.line, found);
+    field("error.location.column", want.column.as_ref(), &location.column, found);
+    field("error.location.span", want.span.as_ref(), &location.span, found);
 }
 
 fn check_work(expect: &Expect, seen: &Observed, found: &mut Vec<Mismatch>) {
@@ -196,22 +141,11 @@ fn check_work(expect: &Expect, seen: &Observed, found: &mut Vec<Mismatch>) {
     }
 }
 
-fn check_tool_calls(
-    want: &[crate::case::ToolCallWant],
-    seen: &Observed,
-    found: &mut Vec<Mismatch>,
-) {
+fn check_tool_calls(want: &[crate::case::ToolCallWant], seen: &Observed, found: &mut Vec<Mismatch>) {
     let fits = want.len() == seen.tool_calls.len()
-        && want
-            .iter()
-            .zip(&seen.tool_calls)
-            .all(|(want, (tool, arguments))| {
-                want.tool == *tool
-                    && want
-                        .arguments
-                        .as_ref()
-                        .is_none_or(|want| equal(want, arguments))
-            });
+        && want.iter().zip(&seen.tool_calls).all(|(want, (tool, arguments))| {
+            want.tool == *tool && want.arguments.as_ref().is_none_or(|want| equal(want, arguments))
+        });
     if !fits {
         let want: Vec<_> = want
             .iter()
@@ -230,13 +164,9 @@ fn check_tool_calls(
 fn equal(want: &Value, actual: &Value) -> bool {
     match (want, actual) {
         (Value::Number(a), Value::Number(b)) => a == b || a.as_f64() == b.as_f64(),
-        (Value::Array(a), Value::Array(b)) => {
-            a.len() == b.len() && a.iter().zip(b).all(|(a, b)| equal(a, b))
-        }
+        (Value::Array(a), Value::Array(b)) => a.len() == b.len() && a.iter().zip(b).all(|(a, b)| equal(a, b)),
         (Value::Object(a), Value::Object(b)) => {
-            a.len() == b.len()
-                && a.iter()
-                    .all(|(key, a)| b.get(key).is_some_and(|b| equal(a, b)))
+            a.len() == b.len() && a.iter().all(|(key, a)| b.get(key).is_some_and(|b| equal(a, b)))
         }
         _ => want == actual,
     }

@@ -9,8 +9,7 @@ mod watch;
 use std::{collections::BTreeMap, sync::Arc};
 
 use runvil_engine::{
-    Answer, CompletionError, CompletionErrorKind, Effect, EffectId, EffectKind, Run, Step,
-    wire::ChatRequest,
+    Answer, CompletionError, CompletionErrorKind, Effect, EffectId, EffectKind, Run, Step, wire::ChatRequest,
 };
 use runvil_harness::{Performer, Prepared, RunControl, RunRecord, RunReport};
 use runvil_pack::Cancellation;
@@ -53,12 +52,7 @@ pub(crate) struct Driver<'a> {
 }
 
 impl<'a> Driver<'a> {
-    pub(crate) fn new(
-        case: &'a Case,
-        prepared: Prepared,
-        model: Arc<ScriptedModel>,
-        hang: Hang,
-    ) -> Self {
+    pub(crate) fn new(case: &'a Case, prepared: Prepared, model: Arc<ScriptedModel>, hang: Hang) -> Self {
         let Prepared {
             mut run,
             performer,
@@ -142,23 +136,15 @@ impl<'a> Driver<'a> {
                 (ActionMoment::ModelRound, State::Waiting)
             }
             EffectKind::ToolCall(call) => {
-                self.seen
-                    .tool_calls
-                    .push((call.tool.clone(), call.arguments.clone()));
+                self.seen.tool_calls.push((call.tool.clone(), call.arguments.clone()));
                 (ActionMoment::ToolCall, State::Waiting)
             }
             EffectKind::Store(_) => {
                 // Store operations land in issue order, whenever they are answered and even when they are dropped.
                 let answer = self.perform(effect.kind.clone()).await;
-                (
-                    ActionMoment::StoreCall,
-                    answer.map_or(State::Never, State::Answered),
-                )
+                (ActionMoment::StoreCall, answer.map_or(State::Never, State::Answered))
             }
-            EffectKind::Timer { millis } => (
-                ActionMoment::Timer,
-                State::Due(self.now.saturating_add(*millis)),
-            ),
+            EffectKind::Timer { millis } => (ActionMoment::Timer, State::Due(self.now.saturating_add(*millis))),
         };
         self.open.add(Open {
             id: effect.id,
@@ -232,10 +218,7 @@ impl<'a> Driver<'a> {
         let state = match time {
             ReplyTime::Late => State::Late,
             // A backend that never answers misses the receive timeout.
-            ReplyTime::Never => State::Due(
-                self.now
-                    .saturating_add(self.case.host.limits.request_timeout_ms),
-            ),
+            ReplyTime::Never => State::Due(self.now.saturating_add(self.case.host.limits.request_timeout_ms)),
             ReplyTime::InTurn => match self.perform(kind.clone()).await {
                 Some(answer) => {
                     self.run.answer(id, answer);
@@ -255,9 +238,9 @@ impl<'a> Driver<'a> {
         };
         self.now = self.now.max(due);
         let answer = match kind {
-            EffectKind::ModelRound(_) => Answer::Model(Box::new(
-                Err(CompletionError::new(CompletionErrorKind::Timeout)).into(),
-            )),
+            EffectKind::ModelRound(_) => {
+                Answer::Model(Box::new(Err(CompletionError::new(CompletionErrorKind::Timeout)).into()))
+            }
             _ => Answer::Timer,
         };
         self.run.answer(id, answer);
@@ -272,10 +255,7 @@ impl<'a> Driver<'a> {
         if waits.is_empty() {
             return "the run did not end: it waits for nothing".to_owned();
         }
-        format!(
-            "the run did not end: the case never answers {}",
-            waits.join(", ")
-        )
+        format!("the run did not end: the case never answers {}", waits.join(", "))
     }
 }
 

@@ -30,9 +30,7 @@ fn collect(path: &Path, named: bool, files: &mut Vec<PathBuf>) -> io::Result<()>
             .map(|entry| Ok(entry?.path()))
             .collect::<io::Result<Vec<_>>>()?;
         entries.sort();
-        return entries
-            .iter()
-            .try_for_each(|entry| collect(entry, false, files));
+        return entries.iter().try_for_each(|entry| collect(entry, false, files));
     }
     let is_case_file = path
         .extension()

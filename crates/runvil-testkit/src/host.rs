@@ -58,11 +58,7 @@ impl ScriptedHost {
             .limits(spec.limits.clone())
             .debug(spec.debug)
             .models(ModelAccess {
-                backend: if spec.model_access {
-                    Some(model.clone())
-                } else {
-                    None
-                },
+                backend: if spec.model_access { Some(model.clone()) } else { None },
                 current: spec
                     .model
                     .as_ref()
@@ -92,11 +88,7 @@ impl ScriptedHost {
     }
 }
 
-fn with_packs(
-    mut builder: HostBuilder,
-    spec: &HostSpec,
-    hang: &Hang,
-) -> Result<HostBuilder, CaseError> {
+fn with_packs(mut builder: HostBuilder, spec: &HostSpec, hang: &Hang) -> Result<HostBuilder, CaseError> {
     if let Some(answers) = &spec.search {
         let provider: Arc<dyn SearchProvider> = Arc::new(ScriptedSearch::new(answers));
         builder = builder.service(SEARCH_PROVIDER, provider);
@@ -114,26 +106,17 @@ fn with_packs(
     Ok(builder)
 }
 
-fn builtin(
-    builder: HostBuilder,
-    name: &PackName,
-    spec: &HostSpec,
-) -> Result<HostBuilder, CaseError> {
+fn builtin(builder: HostBuilder, name: &PackName, spec: &HostSpec) -> Result<HostBuilder, CaseError> {
     match name.as_str() {
         "runvil/user-input" => Ok(builder.plugin(&UserInputPlugin)),
         "runvil/web" => {
-            let web = WebPlugin::new(Configuration::new())
-                .with_transport(Arc::new(ScriptedWeb::new(spec)));
+            let web = WebPlugin::new(Configuration::new()).with_transport(Arc::new(ScriptedWeb::new(spec)));
             // Fetches run on the case's own runtime, which is the current one.
-            Ok(builder
-                .service(TOKIO_RUNTIME, Arc::new(Handle::current()))
-                .plugin(&web))
+            Ok(builder.service(TOKIO_RUNTIME, Arc::new(Handle::current())).plugin(&web))
         }
         // Every run holds it anyway.
         "runvil/subagents" => Ok(builder),
-        other => Err(CaseError::Unsupported(format!(
-            "this build ships no Pack {other}"
-        ))),
+        other => Err(CaseError::Unsupported(format!("this build ships no Pack {other}"))),
     }
 }
 
@@ -141,8 +124,7 @@ fn run_services(spec: &HostSpec, hang: &Hang) -> Services {
     match &spec.operator {
         None => Services::new(),
         Some(answers) => {
-            let broker: Arc<dyn InputBroker> =
-                Arc::new(ScriptedOperator::new(answers, hang.clone()));
+            let broker: Arc<dyn InputBroker> = Arc::new(ScriptedOperator::new(answers, hang.clone()));
             Services::new().with(INPUT_BROKER, broker)
         }
     }

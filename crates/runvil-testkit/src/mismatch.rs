@@ -35,11 +35,7 @@ pub enum Want {
 
 impl Mismatch {
     /// A value that is not the expected one.
-    pub fn differs(
-        what: impl Into<String>,
-        expected: impl Into<Value>,
-        actual: impl Into<Value>,
-    ) -> Self {
+    pub fn differs(what: impl Into<String>, expected: impl Into<Value>, actual: impl Into<Value>) -> Self {
         Self {
             what: what.into(),
             want: Want::Be(expected.into()),
@@ -98,10 +94,7 @@ impl fmt::Display for Mismatch {
             Want::Contain(text) => write!(f, "to contain {}", shown_text(text)).map(|()| 0)?,
             Want::Lack(text) => {
                 write!(f, "not to contain {}", shown_text(text))?;
-                self.actual
-                    .as_str()
-                    .and_then(|actual| actual.find(text))
-                    .unwrap_or(0)
+                self.actual.as_str().and_then(|actual| actual.find(text)).unwrap_or(0)
             }
             Want::Match(pattern) => write!(f, "to match {}", shown_text(pattern)).map(|()| 0)?,
             Want::Include(part) => write!(f, "to include {}", shown(part, 0)).map(|()| 0)?,
@@ -113,11 +106,9 @@ impl fmt::Display for Mismatch {
 /// The byte where two texts part, so that long ones can be shown from there.
 fn first_difference(expected: &Value, actual: &Value) -> usize {
     match (expected, actual) {
-        (Value::String(expected), Value::String(actual)) => expected
-            .bytes()
-            .zip(actual.bytes())
-            .take_while(|(a, b)| a == b)
-            .count(),
+        (Value::String(expected), Value::String(actual)) => {
+            expected.bytes().zip(actual.bytes()).take_while(|(a, b)| a == b).count()
+        }
         _ => 0,
     }
 }
@@ -143,25 +134,15 @@ fn shown(value: &Value, around: usize) -> String {
 
 fn excerpt(text: &str, around: usize) -> String {
     let starts = text.char_indices().map(|(at, _)| at);
-    let before = starts
-        .take_while(|at| *at + SHOWN / 4 < around)
-        .last()
-        .unwrap_or(0);
+    let before = starts.take_while(|at| *at + SHOWN / 4 < around).last().unwrap_or(0);
     let from = if before == 0 { 0 } else { before };
     let rest = &text[from..];
-    let until = rest
-        .char_indices()
-        .nth(SHOWN)
-        .map_or(rest.len(), |(at, _)| at);
+    let until = rest.char_indices().nth(SHOWN).map_or(rest.len(), |(at, _)| at);
     let (head, tail) = (
         if from > 0 { "…" } else { "" },
         if until < rest.len() { "…" } else { "" },
     );
-    format!(
-        "{head}{}{tail} ({} bytes)",
-        shown_text(&rest[..until]),
-        text.len()
-    )
+    format!("{head}{}{tail} ({} bytes)", shown_text(&rest[..until]), text.len())
 }
 
 #[cfg(test)]
@@ -171,17 +152,12 @@ mod tests {
     #[test]
     fn a_mismatch_is_one_line() {
         let mismatch = Mismatch::differs("result", "a\nb", "a\nc");
-        assert_eq!(
-            mismatch.to_string(),
-            r#"result: expected "a\nb", got "a\nc""#
-        );
+        assert_eq!(mismatch.to_string(), r#"result: expected "a\nb", got "a\nc""#);
     }
 
     #[test]
     fn texts_of_several_lines_are_compared_line_by_line() {
-        let diff = Mismatch::differs("result", "a\nb\n", "a\nc\n")
-            .diff()
-            .expect("a diff");
+        let diff = Mismatch::differs("result", "a\nb\n", "a\nc\n").diff().expect("a diff");
         assert!(diff.contains("-b\n+c\n"), "{diff}");
         assert_eq!(Mismatch::differs("result", "b", "c").diff(), None);
     }

@@ -92,9 +92,9 @@ impl Report {
         let refused: Vec<_> = self
             .refused
             .iter()
-            .map(|error| {
-                json!({ "file": error.file, "line": error.line, "case": error.case, "message": error.message })
-            })
+            .map(
+                |error| json!({ "file": error.file, "line": error.line, "case": error.case, "message": error.message }),
+            )
             .collect();
         json!({
             "summary": self.summary(),
@@ -149,9 +149,7 @@ impl CaseReport {
         });
         match &self.verdict {
             Verdict::Passed => {}
-            Verdict::Failed(found) => {
-                entry["mismatches"] = found.iter().map(mismatch_json).collect()
-            }
+            Verdict::Failed(found) => entry["mismatches"] = found.iter().map(mismatch_json).collect(),
             Verdict::Broke(why) | Verdict::Skipped(why) => entry["reason"] = why.as_str().into(),
         }
         entry

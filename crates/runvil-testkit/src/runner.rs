@@ -86,9 +86,7 @@ pub fn load(paths: &[impl AsRef<Path>], options: &RunOptions) -> Loaded {
         }
     }
     if let Some(filter) = &options.filter {
-        loaded
-            .cases
-            .retain(|case| case.id.contains(filter.as_str()));
+        loaded.cases.retain(|case| case.id.contains(filter.as_str()));
     }
     loaded
 }
@@ -129,9 +127,7 @@ fn run_all(cases: Vec<Case>, options: &RunOptions) -> Vec<CaseReport> {
             });
         }
     });
-    let verdicts = verdicts
-        .into_inner()
-        .unwrap_or_else(PoisonError::into_inner);
+    let verdicts = verdicts.into_inner().unwrap_or_else(PoisonError::into_inner);
     let report = |(case, verdict): (Case, Option<Verdict>)| CaseReport {
         id: case.id,
         place: case.place,
@@ -153,18 +149,12 @@ fn run_guarded(case: &Case, time_limit: Duration) -> Verdict {
         }
     };
     let name = format!("case {}", case.id);
-    if let Err(error) = thread::Builder::new()
-        .name(name)
-        .stack_size(STACK_BYTES)
-        .spawn(work)
-    {
+    if let Err(error) = thread::Builder::new().name(name).stack_size(STACK_BYTES).spawn(work) {
         return Verdict::Broke(format!("no thread for the case: {error}"));
     }
     match verdict.recv_timeout(time_limit) {
         Ok(verdict) => verdict,
-        Err(RecvTimeoutError::Disconnected) => {
-            Verdict::Broke("the case's thread is gone".to_owned())
-        }
+        Err(RecvTimeoutError::Disconnected) => Verdict::Broke("the case's thread is gone".to_owned()),
         Err(RecvTimeoutError::Timeout) => {
             guard.cancel();
             let end = match verdict.recv_timeout(GRACE) {

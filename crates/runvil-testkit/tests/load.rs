@@ -22,10 +22,7 @@ fn every_case_file_of_the_project_is_read() {
     let suite = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../conformance");
     let mut cases = 0;
     for path in runvil_testkit::case_files(&[suite]).expect("the suite is listed") {
-        cases += CaseFile::read(&path)
-            .expect("a readable case file")
-            .cases
-            .len();
+        cases += CaseFile::read(&path).expect("a readable case file").cases.len();
     }
     assert!(cases > 3000, "{cases} cases");
 }
@@ -33,14 +30,9 @@ fn every_case_file_of_the_project_is_read() {
 #[test]
 fn an_unknown_key_is_named_with_file_case_and_line() {
     let error = refused("  prompt: x\n  expect: {}\n  hosts: {}\n");
-    assert_eq!(
-        (error.line, error.case.as_deref()),
-        (Some(11), Some("chapter/second"))
-    );
+    assert_eq!((error.line, error.case.as_deref()), (Some(11), Some("chapter/second")));
     assert!(
-        error
-            .to_string()
-            .starts_with("cases.yaml:11: case chapter/second: "),
+        error.to_string().starts_with("cases.yaml:11: case chapter/second: "),
         "{error}"
     );
     assert!(error.message.contains("`hosts`"), "{error}");
@@ -52,10 +44,7 @@ fn an_unknown_key_deep_inside_a_case_is_named_too() {
         "  prompt: x\n  host:\n    packs:\n      acme/kit:\n        tools:\n          one:\n            \
          return: x\n  expect: {}\n",
     );
-    assert_eq!(
-        (error.line, error.case.as_deref()),
-        (Some(15), Some("chapter/second"))
-    );
+    assert_eq!((error.line, error.case.as_deref()), (Some(15), Some("chapter/second")));
     assert!(error.message.contains("`return`"), "{error}");
 }
 
@@ -68,15 +57,9 @@ fn a_key_that_a_yaml_1_1_writer_turned_into_true_is_read() {
 
 #[test]
 fn a_case_needs_exactly_one_prompt() {
-    for tail in [
-        "  expect: {}\n",
-        "  prompt: x\n  prompt_base64: eA==\n  expect: {}\n",
-    ] {
+    for tail in ["  expect: {}\n", "  prompt: x\n  prompt_base64: eA==\n  expect: {}\n"] {
         let error = refused(tail);
-        assert_eq!(
-            (error.line, error.case.as_deref()),
-            (Some(6), Some("chapter/second"))
-        );
+        assert_eq!((error.line, error.case.as_deref()), (Some(6), Some("chapter/second")));
         assert!(error.message.contains("prompt_base64"), "{error}");
     }
 }
@@ -84,26 +67,17 @@ fn a_case_needs_exactly_one_prompt() {
 #[test]
 fn an_expectation_that_could_never_fail_is_refused() {
     let error = refused("  prompt: x\n  expect: { events_exclude: [run_begun] }\n");
-    assert!(
-        error.message.contains("`run_begun` is no event kind"),
-        "{error}"
-    );
+    assert!(error.message.contains("`run_begun` is no event kind"), "{error}");
 }
 
 #[test]
 fn values_that_cannot_be_meant_are_refused() {
     for (host, says) in [
         ("{ seed: xyz }", "64 hex digits"),
-        (
-            "{ limits: { concurrency: 0 } }",
-            "`concurrency` must be at least 1",
-        ),
+        ("{ limits: { concurrency: 0 } }", "`concurrency` must be at least 1"),
         ("{ model: { id: nameless } }", "`model.id`"),
         ("{ packs: { kit: { tools: {} } } }", "`kit` under `packs`"),
-        (
-            "{ replies: [ { status: 500, text: x } ] }",
-            "exclude each other",
-        ),
+        ("{ replies: [ { status: 500, text: x } ] }", "exclude each other"),
         ("{ replies: [ {} ] }", "a reply has none of"),
         (
             "{ http: { 'https://a.example/': { body: a, body_base64: YQ== } } }",

@@ -8,8 +8,23 @@ use runvil_testkit::{RunOptions, Summary, Verdict, run_paths};
 fn every_case_of_the_project_passes() {
     let suite = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../conformance");
     let report = run_paths(&[suite], &RunOptions::default());
-    let unmet: Vec<_> = report.cases.iter().filter(|case| case.verdict != Verdict::Passed).collect();
-    assert!(report.refused.is_empty() && unmet.is_empty(), "{:?} {unmet:#?}", report.refused);
-    let Summary { passed, failed, skipped } = report.summary();
-    assert!(passed > 3000 && failed == 0 && skipped == 0, "{passed} {failed} {skipped}");
+    let unmet: Vec<_> = report
+        .cases
+        .iter()
+        .filter(|case| case.verdict != Verdict::Passed)
+        .collect();
+    assert!(
+        report.refused.is_empty() && unmet.is_empty(),
+        "{:?} {unmet:#?}",
+        report.refused
+    );
+    let Summary {
+        passed,
+        failed,
+        skipped,
+    } = report.summary();
+    assert!(
+        passed > 3000 && failed == 0 && skipped == 0,
+        "{passed} {failed} {skipped}"
+    );
 }

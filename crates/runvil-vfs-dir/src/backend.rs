@@ -36,10 +36,7 @@ impl DirBackend {
     /// error of the system still spoils nothing.
     #[must_use]
     pub fn without_sync(self) -> Self {
-        Self {
-            sync: false,
-            ..self
-        }
+        Self { sync: false, ..self }
     }
 
     fn existing(&self) -> Result<Option<Root>, BackendFailure> {
@@ -145,9 +142,7 @@ fn delete_directory(root: &Root, path: &str) -> Result<(), BackendFailure> {
 fn removed(root: &Root, path: &str, outcome: io::Result<()>) -> Result<(), BackendFailure> {
     match outcome {
         Ok(()) => Ok(()),
-        Err(error) if error.kind() == io::ErrorKind::DirectoryNotEmpty => {
-            Err(BackendFailure::DirectoryNotEmpty)
-        }
+        Err(error) if error.kind() == io::ErrorKind::DirectoryNotEmpty => Err(BackendFailure::DirectoryNotEmpty),
         Err(error) => match root.failure(path, &error) {
             BackendFailure::NotFound => Ok(()),
             failure => Err(failure),

@@ -25,11 +25,7 @@ pub(crate) struct Walk<'a> {
 
 impl<'a> Walk<'a> {
     /// The matches beneath `base`, relative to it.
-    pub(crate) fn list(
-        root: &'a Root,
-        base: &str,
-        glob: &'a Glob,
-    ) -> Result<Vec<String>, BackendFailure> {
+    pub(crate) fn list(root: &'a Root, base: &str, glob: &'a Glob) -> Result<Vec<String>, BackendFailure> {
         let mut at = base.to_owned();
         if !at.is_empty() {
             at.push('/');
@@ -63,23 +59,17 @@ impl<'a> Walk<'a> {
     }
 
     fn utf8(&self, name: OsString) -> Result<String, BackendFailure> {
-        name.into_string()
-            .map_err(|name| BackendFailure::NameNotUtf8 {
-                directory: self.at.trim_end_matches('/').to_owned(),
-                valid_up_to: match std::str::from_utf8(name.as_encoded_bytes()) {
-                    Ok(text) => text.len(),
-                    Err(error) => error.valid_up_to(),
-                },
-            })
+        name.into_string().map_err(|name| BackendFailure::NameNotUtf8 {
+            directory: self.at.trim_end_matches('/').to_owned(),
+            valid_up_to: match std::str::from_utf8(name.as_encoded_bytes()) {
+                Ok(text) => text.len(),
+                Err(error) => error.valid_up_to(),
+            },
+        })
     }
 
     /// Lists an entry if it matches, and visits it if matches may lie beneath. One that no store path can name is passed over.
-    fn take(
-        &mut self,
-        entry: &DirEntry,
-        name: &str,
-        state: &GlobState,
-    ) -> Result<(), BackendFailure> {
+    fn take(&mut self, entry: &DirEntry, name: &str, state: &GlobState) -> Result<(), BackendFailure> {
         let state = self.glob.step(state, name);
         let (matches, deeper) = (self.glob.matches_at(&state), self.glob.goes_deeper(&state));
         let path = format!("{}{name}", self.at);
@@ -116,12 +106,7 @@ impl<'a> Walk<'a> {
         }
     }
 
-    fn descend(
-        &mut self,
-        entry: &DirEntry,
-        mut path: String,
-        state: &GlobState,
-    ) -> Result<(), BackendFailure> {
+    fn descend(&mut self, entry: &DirEntry, mut path: String, state: &GlobState) -> Result<(), BackendFailure> {
         let inner = match entry.open_dir() {
             Ok(inner) => inner,
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),

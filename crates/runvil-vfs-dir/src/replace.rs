@@ -23,8 +23,7 @@ const ATTEMPTS: usize = 8;
 /// Whether a name is that of a temporary file, in any letter case.
 pub(crate) fn is_temporary(name: &OsStr) -> bool {
     let name = name.as_encoded_bytes();
-    name.len() >= TEMPORARY.len()
-        && name[..TEMPORARY.len()].eq_ignore_ascii_case(TEMPORARY.as_bytes())
+    name.len() >= TEMPORARY.len() && name[..TEMPORARY.len()].eq_ignore_ascii_case(TEMPORARY.as_bytes())
 }
 
 /// Whether a path goes through such a name.
@@ -61,19 +60,13 @@ struct Site {
 }
 
 /// Creates or replaces the file at a path. A call that fails leaves every file as it was, and no directory of its own.
-pub(crate) fn replace(
-    root: &Root,
-    path: &str,
-    contents: &Contents<'_>,
-    sync: bool,
-) -> Result<(), BackendFailure> {
+pub(crate) fn replace(root: &Root, path: &str, contents: &Contents<'_>, sync: bool) -> Result<(), BackendFailure> {
     if is_hidden(path) {
         let detail = format!("names that start with {TEMPORARY} are kept for unfinished writes");
         return Err(BackendFailure::Unsupported { detail });
     }
     let made = make_parents(root, path)?;
-    let written = site(root, path)
-        .and_then(|site| site.put(contents, sync).map_err(|error| io_failure(&error)));
+    let written = site(root, path).and_then(|site| site.put(contents, sync).map_err(|error| io_failure(&error)));
     if written.is_err() {
         unmake(root, &made);
     }
@@ -128,19 +121,12 @@ fn site(root: &Root, path: &str) -> Result<Site, BackendFailure> {
         Found::Special => Err(not_regular()),
         Found::Nothing => {
             let (dir, name) = root.parent(path)?;
-            Ok(Site {
-                dir,
-                name,
-                old: None,
-            })
+            Ok(Site { dir, name, old: None })
         }
         Found::File => {
             // Opening the old file asks the system whether this process may change it, which the replacement would not.
             let old = root.open_file(path, OpenOptions::new().write(true))?;
-            let old = old
-                .metadata()
-                .map_err(|error| io_failure(&error))?
-                .permissions();
+            let old = old.metadata().map_err(|error| io_failure(&error))?.permissions();
             let (dir, name) = root.parent(&link_target(root, path)?)?;
             Ok(Site {
                 dir,
@@ -216,13 +202,7 @@ impl Site {
     }
 
     /// Writes the temporary file whole and gives it the file's name.
-    fn fill(
-        &self,
-        mut temporary: File,
-        name: &OsStr,
-        contents: &Contents<'_>,
-        sync: bool,
-    ) -> io::Result<()> {
+    fn fill(&self, mut temporary: File, name: &OsStr, contents: &Contents<'_>, sync: bool) -> io::Result<()> {
         let added = match contents {
             Contents::Whole(bytes) => bytes,
             Contents::Appended(bytes) => {

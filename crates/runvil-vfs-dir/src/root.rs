@@ -63,11 +63,7 @@ impl Root {
     }
 
     /// Opens a regular file. A pipe or a device does not make the caller wait.
-    pub(crate) fn open_file(
-        &self,
-        path: &str,
-        options: &mut OpenOptions,
-    ) -> Result<File, BackendFailure> {
+    pub(crate) fn open_file(&self, path: &str, options: &mut OpenOptions) -> Result<File, BackendFailure> {
         let opened = self.dir.open_with(path, options.nonblock(true));
         let file = match opened {
             Ok(file) => file,
@@ -123,11 +119,7 @@ impl Root {
 
     /// The failure of a path through a link that cannot be followed.
     fn bad_link(&self, path: &str) -> Option<BackendFailure> {
-        let link = self
-            .dir
-            .symlink_metadata(path)
-            .ok()
-            .filter(Metadata::is_symlink);
+        let link = self.dir.symlink_metadata(path).ok().filter(Metadata::is_symlink);
         match (link, self.dir.metadata(path)) {
             (Some(_), Err(error)) if is_escape(&error) => Some(escapes()),
             (Some(_), Err(error)) if error.kind() != io::ErrorKind::PermissionDenied => {
@@ -200,9 +192,6 @@ mod tests {
         let BackendFailure::Io { message } = io_failure(&denied) else {
             panic!("an I/O failure")
         };
-        assert!(
-            !message.is_empty() && !message.contains("os error"),
-            "{message}"
-        );
+        assert!(!message.is_empty() && !message.contains("os error"), "{message}");
     }
 }

@@ -25,9 +25,7 @@ enum Outcome {
 fn perform(backend: &impl Backend, call: &Call) -> Result<Outcome, BackendFailure> {
     match call {
         Call::Read(path) => backend.read(path).map(Outcome::Bytes),
-        Call::Write(path, contents) => backend
-            .write(path, contents.clone())
-            .map(|()| Outcome::Done),
+        Call::Write(path, contents) => backend.write(path, contents.clone()).map(|()| Outcome::Done),
         Call::Append(path, contents) => backend.append(path, contents).map(|()| Outcome::Done),
         Call::Delete(path) => backend.delete(path).map(|()| Outcome::Done),
         Call::Exists(path) => backend.exists(path).map(Outcome::Exists),
@@ -43,8 +41,7 @@ fn calls() -> impl Strategy<Value = Vec<Call>> {
     let path = || "[ab](/[ab]){0,3}";
     let contents = || prop::collection::vec(any::<u8>(), 0..12);
     let pattern = prop::sample::select(vec![
-        "*", "**", "*/", "**/", "a/*", "a/*/", "a/**", "a/**/", "**/b", "a/**/b/", "*/a", "b",
-        "a/b", "a/", "a*/*",
+        "*", "**", "*/", "**/", "a/*", "a/*/", "a/**", "a/**/", "**/b", "a/**/b/", "*/a", "b", "a/b", "a/", "a*/*",
     ]);
     let base = prop::sample::select(vec!["", "", "a", "a/b", "b"]);
     let call = prop_oneof![

@@ -59,9 +59,7 @@ fn a_kill_leaves_the_old_file_or_the_new_one() {
         assert!(rounds < 1000, "no kill met a write");
         rounds += 1;
         let _ = fs::remove_file(&whole);
-        let mut child = again("child_writes_without_end", root.path())
-            .spawn()
-            .unwrap();
+        let mut child = again("child_writes_without_end", root.path()).spawn().unwrap();
         while !whole.exists() {
             thread::yield_now();
         }
@@ -70,10 +68,7 @@ fn a_kill_leaves_the_old_file_or_the_new_one() {
         child.wait().unwrap();
         let whole = fs::read(&whole).unwrap();
         assert_eq!(whole.len(), SIZE);
-        assert!(
-            whole.iter().all(|byte| *byte == whole[0]),
-            "a mix of two writes"
-        );
+        assert!(whole.iter().all(|byte| *byte == whole[0]), "a mix of two writes");
         let log = fs::read(directory.join("log")).unwrap_or_default();
         assert_eq!(log.len() % 1000, 0, "a part of an append");
         leftovers += temporaries(&directory);
@@ -81,9 +76,7 @@ fn a_kill_leaves_the_old_file_or_the_new_one() {
             .list("", &Glob::parse("**").unwrap())
             .unwrap();
         assert!(
-            listed
-                .iter()
-                .all(|path| path == "d/whole" || path == "d/log"),
+            listed.iter().all(|path| path == "d/whole" || path == "d/log"),
             "{listed:?}"
         );
         assert_eq!(temporaries(&directory), 0, "a leftover was not swept");
@@ -91,12 +84,8 @@ fn a_kill_leaves_the_old_file_or_the_new_one() {
 }
 
 fn temporaries(directory: &Path) -> usize {
-    let names = fs::read_dir(directory)
-        .unwrap()
-        .map(|entry| entry.unwrap().file_name());
-    names
-        .filter(|name| name.as_encoded_bytes().starts_with(b"."))
-        .count()
+    let names = fs::read_dir(directory).unwrap().map(|entry| entry.unwrap().file_name());
+    names.filter(|name| name.as_encoded_bytes().starts_with(b".")).count()
 }
 
 #[test]
@@ -108,10 +97,7 @@ fn child_writes_too_much() {
         backend.write("made/new", vec![b'n'; SIZE]),
     ];
     for outcome in outcomes {
-        assert!(
-            matches!(outcome, Err(BackendFailure::Io { .. })),
-            "{outcome:?}"
-        );
+        assert!(matches!(outcome, Err(BackendFailure::Io { .. })), "{outcome:?}");
     }
 }
 
@@ -156,11 +142,7 @@ fn child_meets_permissions() {
     refused(backend.write("locked/deeper/new", b"x".to_vec()));
     refused(backend.delete("locked/old"));
     refused(backend.exists("closed/file").map(drop));
-    refused(
-        backend
-            .list("", &Glob::parse("closed/*").unwrap())
-            .map(drop),
-    );
+    refused(backend.list("", &Glob::parse("closed/*").unwrap()).map(drop));
 }
 
 #[test]

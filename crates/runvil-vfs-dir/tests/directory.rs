@@ -39,10 +39,7 @@ fn a_write_lands_as_a_real_file_and_leaves_nothing_else() {
     let (root, backend) = temp();
     backend.write("d/a.txt", b"one".to_vec()).unwrap();
     backend.append("d/a.txt", b" two").unwrap();
-    assert_eq!(
-        fs::read(root.path().join("root/d/a.txt")).unwrap(),
-        b"one two"
-    );
+    assert_eq!(fs::read(root.path().join("root/d/a.txt")).unwrap(), b"one two");
     assert_eq!(names(&root.path().join("root/d")), ["a.txt"]);
 }
 
@@ -87,13 +84,8 @@ fn a_root_that_is_a_file_fails_the_startup_check() {
 fn a_write_beneath_a_file_changes_nothing() {
     let (root, backend) = temp();
     backend.write("d/a", b"kept".to_vec()).unwrap();
-    let refused = BackendFailure::NotADirectory {
-        file: "d/a".to_owned(),
-    };
-    assert_eq!(
-        backend.write("d/a/b/c", b"x".to_vec()),
-        Err(refused.clone())
-    );
+    let refused = BackendFailure::NotADirectory { file: "d/a".to_owned() };
+    assert_eq!(backend.write("d/a/b/c", b"x".to_vec()), Err(refused.clone()));
     assert_eq!(backend.append("d/a/b", b"x"), Err(refused));
     assert_eq!(names(&root.path().join("root/d")), ["a"]);
 }
@@ -179,23 +171,10 @@ mod unix {
         fs::create_dir(root.path().join("outside")).unwrap();
         fs::write(root.path().join("outside/secret.txt"), "secret").unwrap();
         symlink("../outside", root.path().join("root/link")).unwrap();
-        symlink(
-            root.path().join("outside"),
-            root.path().join("root/absolute"),
-        )
-        .unwrap();
+        symlink(root.path().join("outside"), root.path().join("root/absolute")).unwrap();
         symlink("../outside/secret.txt", root.path().join("root/secret")).unwrap();
-        for path in [
-            "link/secret.txt",
-            "absolute/secret.txt",
-            "secret",
-            "link/new.txt",
-        ] {
-            assert_eq!(
-                outside_root(backend.read(path)),
-                "escapes the mounted root",
-                "{path}"
-            );
+        for path in ["link/secret.txt", "absolute/secret.txt", "secret", "link/new.txt"] {
+            assert_eq!(outside_root(backend.read(path)), "escapes the mounted root", "{path}");
             assert_eq!(
                 outside_root(backend.write(path, vec![])),
                 "escapes the mounted root",
@@ -206,27 +185,13 @@ mod unix {
                 "escapes the mounted root",
                 "{path}"
             );
-            assert_eq!(
-                outside_root(backend.delete(path)),
-                "escapes the mounted root",
-                "{path}"
-            );
-            assert_eq!(
-                outside_root(backend.exists(path)),
-                "escapes the mounted root",
-                "{path}"
-            );
+            assert_eq!(outside_root(backend.delete(path)), "escapes the mounted root", "{path}");
+            assert_eq!(outside_root(backend.exists(path)), "escapes the mounted root", "{path}");
         }
-        assert_eq!(
-            outside_root(list(&backend, "link/*")),
-            "escapes the mounted root"
-        );
+        assert_eq!(outside_root(list(&backend, "link/*")), "escapes the mounted root");
         assert_eq!(list(&backend, "**"), Ok(vec![]));
         assert_eq!(names(&root.path().join("outside")), ["secret.txt"]);
-        assert_eq!(
-            fs::read(root.path().join("outside/secret.txt")).unwrap(),
-            b"secret"
-        );
+        assert_eq!(fs::read(root.path().join("outside/secret.txt")).unwrap(), b"secret");
     }
 
     #[test]
@@ -272,10 +237,7 @@ mod unix {
         symlink("d", root.path().join("root/full")).unwrap();
         symlink("empty", root.path().join("root/hollow")).unwrap();
         assert_eq!(backend.delete("file"), Ok(()));
-        assert_eq!(
-            backend.delete("full"),
-            Err(BackendFailure::DirectoryNotEmpty)
-        );
+        assert_eq!(backend.delete("full"), Err(BackendFailure::DirectoryNotEmpty));
         assert_eq!(backend.delete("hollow"), Ok(()));
         assert_eq!(names(&root.path().join("root")), ["d", "empty", "full"]);
         assert_eq!(backend.read("d/a").unwrap(), b"kept");
@@ -289,10 +251,7 @@ mod unix {
         fs::set_permissions(&path, fs::Permissions::from_mode(0o750)).unwrap();
         backend.write("run.sh", b"new".to_vec()).unwrap();
         backend.append("run.sh", b"er").unwrap();
-        assert_eq!(
-            fs::metadata(&path).unwrap().permissions().mode() & 0o777,
-            0o750
-        );
+        assert_eq!(fs::metadata(&path).unwrap().permissions().mode() & 0o777, 0o750);
         assert_eq!(backend.read("run.sh").unwrap(), b"newer");
     }
 
@@ -303,10 +262,7 @@ mod unix {
             .arg(root.path().join("root/pipe"))
             .status();
         assert!(made.unwrap().success());
-        assert!(matches!(
-            backend.read("pipe"),
-            Err(BackendFailure::Unsupported { .. })
-        ));
+        assert!(matches!(backend.read("pipe"), Err(BackendFailure::Unsupported { .. })));
         assert!(matches!(
             backend.write("pipe", vec![]),
             Err(BackendFailure::Unsupported { .. })
@@ -372,9 +328,7 @@ fn a_real_name_that_is_not_utf8_fails_the_listing_that_meets_it() {
     let (root, backend) = temp();
     backend.write("d/e/a", vec![]).unwrap();
     fs::write(
-        root.path()
-            .join("root/d")
-            .join(std::ffi::OsStr::from_bytes(b"ab\xff")),
+        root.path().join("root/d").join(std::ffi::OsStr::from_bytes(b"ab\xff")),
         "",
     )
     .unwrap();

@@ -41,10 +41,7 @@ fn files_written_by_a_run_are_real_and_real_files_are_read() {
         contents: "alpha".into(),
     };
     perform(&session, op).unwrap();
-    assert_eq!(
-        fs::read_to_string(root.path().join("out/merged.md")).unwrap(),
-        "alpha"
-    );
+    assert_eq!(fs::read_to_string(root.path().join("out/merged.md")).unwrap(), "alpha");
     fs::write(root.path().join("in.md"), "beside\r\n").unwrap();
     assert_eq!(
         perform(&session, read("in.md")),
@@ -75,10 +72,7 @@ fn a_root_that_is_no_directory_fails_the_setup() {
         failure.starts_with("store operation failed: store I/O failure on /: "),
         "{failure}"
     );
-    assert!(
-        !failure.contains("file"),
-        "the real path is the Host's own: {failure}"
-    );
+    assert!(!failure.contains("file"), "the real path is the Host's own: {failure}");
     let later = Store::over(DirBackend::new(root.path().join("later"))).session();
     assert_eq!(later.open(), Ok(()));
 }
@@ -120,13 +114,7 @@ fn a_name_that_is_not_utf8_names_its_directory() {
     };
     fs::create_dir(root.path().join("d")).unwrap();
     fs::write(root.path().join("d").join(OsStr::from_bytes(b"ab\xff")), "").unwrap();
-    assert_eq!(
-        message(glob("d/*")),
-        "file in store is not UTF-8 after byte 2: d"
-    );
+    assert_eq!(message(glob("d/*")), "file in store is not UTF-8 after byte 2: d");
     fs::write(root.path().join(OsStr::from_bytes(b"\xff")), "").unwrap();
-    assert_eq!(
-        message(glob("*")),
-        "file in store is not UTF-8 after byte 0: ."
-    );
+    assert_eq!(message(glob("*")), "file in store is not UTF-8 after byte 0: .");
 }

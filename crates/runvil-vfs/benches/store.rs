@@ -28,9 +28,7 @@ fn tasks_write_then_one_glob(bencher: Bencher<'_, '_>, tasks: u32) {
         .with_inputs(|| Store::memory().session())
         .bench_refs(|session| {
             let mut owner = Identity::root("0");
-            let children: Vec<Identity> = (0..tasks)
-                .map(|task| owner.fork(format!("0.{task}")))
-                .collect();
+            let children: Vec<Identity> = (0..tasks).map(|task| owner.fork(format!("0.{task}"))).collect();
             for (task, child) in children.iter().enumerate() {
                 session
                     .perform(child, write(format!("research/{task}.md")))

@@ -224,17 +224,10 @@ struct AnchorMessage<'a> {
 
 impl fmt::Display for AnchorMessage<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self {
-            path,
-            anchor,
-            count,
-        } = self;
+        let Self { path, anchor, count } = self;
         match (anchor.is_empty(), count) {
             (true, _) => write!(f, "str_replace requires a non-empty anchor: {path}"),
-            (false, 0) => write!(
-                f,
-                "anchor {anchor:?} was not found in {path}, expected exactly one"
-            ),
+            (false, 0) => write!(f, "anchor {anchor:?} was not found in {path}, expected exactly one"),
             (false, _) => write!(
                 f,
                 "anchor {anchor:?} occurs {count} times in {path}, expected exactly one; \
@@ -328,9 +321,7 @@ impl StoreFailure {
             Self::InvalidPath { rule, .. } => fields.push(("rule", text(rule.as_str()))),
             Self::NotUtf8 { valid_up_to, .. } => fields.push(("valid_up_to", count(*valid_up_to))),
             Self::Anchor {
-                anchor,
-                count: times,
-                ..
+                anchor, count: times, ..
             } => {
                 fields.extend([("anchor", text(anchor)), ("count", count(*times))]);
             }
@@ -344,9 +335,7 @@ impl StoreFailure {
     pub fn in_setup(self) -> Self {
         match self {
             Self::NoStore | Self::Setup { .. } => self,
-            cause => Self::Setup {
-                cause: Box::new(cause),
-            },
+            cause => Self::Setup { cause: Box::new(cause) },
         }
     }
 }
@@ -363,19 +352,10 @@ mod tests {
         use StoreFailure as F;
         vec![
             (F::NotFound { path: d() }, "file not found in store: d"),
-            (
-                F::AlreadyExists { path: d() },
-                "file already exists in store: d",
-            ),
-            (
-                F::NotADirectory { path: d() },
-                "not a directory in store: d",
-            ),
+            (F::AlreadyExists { path: d() }, "file already exists in store: d"),
+            (F::NotADirectory { path: d() }, "not a directory in store: d"),
             (F::IsADirectory { path: d() }, "is a directory in store: d"),
-            (
-                F::DirectoryNotEmpty { path: d() },
-                "directory not empty in store: d",
-            ),
+            (F::DirectoryNotEmpty { path: d() }, "directory not empty in store: d"),
             (
                 F::NotUtf8 {
                     path: "a.bin".into(),
@@ -458,10 +438,7 @@ mod tests {
                 F::RootProtected { path: d() },
                 "store path is a mounted root, which cannot be changed: d",
             ),
-            (
-                F::NoStore,
-                "this run declares no store, so no store operation can run",
-            ),
+            (F::NoStore, "this run declares no store, so no store operation can run"),
             (
                 F::CrossMount {
                     path: d(),
@@ -520,9 +497,7 @@ mod tests {
     fn every_reason_has_a_failure() {
         for reason in StoreReason::ALL {
             assert!(
-                samples()
-                    .iter()
-                    .any(|(failure, _)| failure.reason() == *reason),
+                samples().iter().any(|(failure, _)| failure.reason() == *reason),
                 "{reason}"
             );
         }
@@ -549,11 +524,7 @@ mod tests {
             path: d(),
             valid_up_to: u64::MAX,
         };
-        assert!(
-            failure
-                .fields()
-                .contains(&("valid_up_to", FieldValue::Count(i64::MAX)))
-        );
+        assert!(failure.fields().contains(&("valid_up_to", FieldValue::Count(i64::MAX))));
     }
 
     #[test]
@@ -565,10 +536,7 @@ mod tests {
     fn failures_read_back_from_their_data() {
         for (failure, _) in samples() {
             let text = serde_json::to_string(&failure).unwrap();
-            assert_eq!(
-                serde_json::from_str::<StoreFailure>(&text).unwrap(),
-                failure
-            );
+            assert_eq!(serde_json::from_str::<StoreFailure>(&text).unwrap(), failure);
         }
     }
 }

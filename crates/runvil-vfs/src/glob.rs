@@ -33,9 +33,7 @@ pub struct GlobState {
 }
 
 impl GlobState {
-    const NOWHERE: Self = Self {
-        positions: [0; WORDS],
-    };
+    const NOWHERE: Self = Self { positions: [0; WORDS] };
 
     fn add(&mut self, position: usize) {
         self.positions[position / 64] |= 1 << (position % 64);
@@ -86,9 +84,7 @@ impl Glob {
         let mut folded = self.clone();
         for segment in &mut folded.segments {
             if let Segment::Name(texts) = segment {
-                texts
-                    .iter_mut()
-                    .for_each(|text| *text = text.to_lowercase().into());
+                texts.iter_mut().for_each(|text| *text = text.to_lowercase().into());
             }
         }
         folded
@@ -103,9 +99,7 @@ impl Glob {
     /// The names of the literal directory, in which every match lies: those before the last `/` that stands ahead of the
     /// first `*`. Trailing slashes aside, a pattern without a `*` names its own last segment in that directory.
     pub fn literal_dir(&self) -> impl Iterator<Item = &str> {
-        self.segments[..self.literal_names]
-            .iter()
-            .filter_map(Segment::literal)
+        self.segments[..self.literal_names].iter().filter_map(Segment::literal)
     }
 
     /// The state after the names of the literal directory.
@@ -217,17 +211,12 @@ fn matches_name(texts: &[Box<str>], name: &str) -> bool {
     let [first, middle @ .., last] = texts else {
         return matches!(texts, [only] if **only == *name);
     };
-    let Some(rest) = name
-        .strip_prefix(&**first)
-        .and_then(|rest| rest.strip_suffix(&**last))
-    else {
+    let Some(rest) = name.strip_prefix(&**first).and_then(|rest| rest.strip_suffix(&**last)) else {
         return false;
     };
     middle
         .iter()
-        .try_fold(rest, |rest, text| {
-            rest.find(&**text).map(|at| &rest[at + text.len()..])
-        })
+        .try_fold(rest, |rest, text| rest.find(&**text).map(|at| &rest[at + text.len()..]))
         .is_some()
 }
 
@@ -309,11 +298,7 @@ mod tests {
         assert!(!glob("a/**/b").matches("a/xb"));
         assert!(glob("**/z.rs").matches("z.rs") && glob("**/z.rs").matches("d/e/z.rs"));
         assert!(!glob("**/z.rs").matches("d/yz.rs"));
-        assert!(
-            glob("d/**").matches("d/e/b")
-                && !glob("d/**").matches("d")
-                && !glob("d/**").matches("da")
-        );
+        assert!(glob("d/**").matches("d/e/b") && !glob("d/**").matches("d") && !glob("d/**").matches("da"));
         assert!(glob("**").matches("d/e/c") && glob("**/**").matches("c"));
     }
 
@@ -343,9 +328,9 @@ mod tests {
             [] => path.is_empty(),
             ["**"] => !path.is_empty(),
             ["**", rest @ ..] => (0..=path.len()).any(|skip| slow(rest, &path[skip..])),
-            [name, rest @ ..] => path.split_first().is_some_and(|(first, deeper)| {
-                slow_name(name.as_bytes(), first.as_bytes()) && slow(rest, deeper)
-            }),
+            [name, rest @ ..] => path
+                .split_first()
+                .is_some_and(|(first, deeper)| slow_name(name.as_bytes(), first.as_bytes()) && slow(rest, deeper)),
         }
     }
 

@@ -74,10 +74,8 @@ impl Identity {
             .lineage
             .last()
             .filter(|fork| fork.child < self.forks && self.is_parent_of(child));
-        self.joined.insert(
-            fork.expect("an identity joins only a child that it forked")
-                .child,
-        );
+        self.joined
+            .insert(fork.expect("an identity joins only a child that it forked").child);
     }
 
     /// Whether both are moments of one identity.
@@ -86,8 +84,7 @@ impl Identity {
     }
 
     fn is_parent_of(&self, other: &Self) -> bool {
-        other.lineage.len() == self.lineage.len() + 1
-            && self.common_forks(other) == self.lineage.len()
+        other.lineage.len() == self.lineage.len() + 1 && self.common_forks(other) == self.lineage.len()
     }
 
     fn common_forks(&self, other: &Self) -> usize {

@@ -39,10 +39,7 @@ impl fmt::Display for RangeProblem {
 
 impl LineBounds {
     /// Both bounds left out: the whole file.
-    pub const WHOLE: Self = Self {
-        start: None,
-        end: None,
-    };
+    pub const WHOLE: Self = Self { start: None, end: None };
 
     /// The check that needs no file: an end has a start.
     ///
@@ -118,11 +115,7 @@ mod tests {
         }
     }
 
-    fn ranged(
-        text: &str,
-        start: impl Into<Option<i64>>,
-        end: impl Into<Option<i64>>,
-    ) -> Result<String, RangeProblem> {
+    fn ranged(text: &str, start: impl Into<Option<i64>>, end: impl Into<Option<i64>>) -> Result<String, RangeProblem> {
         read(text.to_owned(), bounds(start, end))
     }
 
@@ -134,10 +127,7 @@ mod tests {
     #[test]
     fn a_range_is_inclusive_and_drops_line_endings() {
         assert_eq!(ranged("one\ntwo\nthree\n", 1, 2).unwrap(), "one\ntwo");
-        assert_eq!(
-            ranged("one\r\ntwo\r\nthree", 2, None).unwrap(),
-            "two\nthree"
-        );
+        assert_eq!(ranged("one\r\ntwo\r\nthree", 2, None).unwrap(), "two\nthree");
         assert_eq!(ranged("one\n\nthree", 2, 2).unwrap(), "");
         assert_eq!(ranged("a\rb\nc", 1, 1).unwrap(), "a\rb");
     }
@@ -156,10 +146,7 @@ mod tests {
     fn each_range_problem_has_its_bounds() {
         assert_eq!(ranged("a\nb\nc", 0, None), Err(RangeProblem::StartBelowOne));
         assert_eq!(ranged("", -1, None), Err(RangeProblem::StartBelowOne));
-        assert_eq!(
-            ranged("a", i64::MIN, i64::MIN),
-            Err(RangeProblem::StartBelowOne)
-        );
+        assert_eq!(ranged("a", i64::MIN, i64::MIN), Err(RangeProblem::StartBelowOne));
         assert_eq!(ranged("a\nb\nc", 3, 2), Err(RangeProblem::EndBeforeStart));
         assert_eq!(ranged("a\nb\nc", 1, -5), Err(RangeProblem::EndBeforeStart));
         assert_eq!(ranged("a", None, 1), Err(RangeProblem::StartRequired));
@@ -167,27 +154,18 @@ mod tests {
 
     #[test]
     fn numbers_align_to_the_widest_shown() {
-        let text = (1..=100)
-            .map(|n| format!("line{n}"))
-            .collect::<Vec<_>>()
-            .join("\n");
+        let text = (1..=100).map(|n| format!("line{n}")).collect::<Vec<_>>().join("\n");
         assert_eq!(
             read_numbered(&text, bounds(99, 100)).unwrap(),
             " 99| line99\n100| line100"
         );
-        assert_eq!(
-            read_numbered(&text, bounds(8, 9)).unwrap(),
-            "8| line8\n9| line9"
-        );
+        assert_eq!(read_numbered(&text, bounds(8, 9)).unwrap(), "8| line8\n9| line9");
         assert!(
             read_numbered(&text, LineBounds::WHOLE)
                 .unwrap()
                 .starts_with("  1| line1\n  2| line2\n")
         );
-        assert_eq!(
-            read_numbered("a\nb", bounds(1, 1000)).unwrap(),
-            "1| a\n2| b"
-        );
+        assert_eq!(read_numbered("a\nb", bounds(1, 1000)).unwrap(), "1| a\n2| b");
     }
 
     #[test]

@@ -48,10 +48,7 @@ fn find<'a>(root: &'a Directory, path: &str) -> Option<&'a Entry> {
     find_dir(root, names(parents))?.get(name)
 }
 
-fn find_dir<'a, 'n>(
-    root: &'a Directory,
-    mut names: impl Iterator<Item = &'n str>,
-) -> Option<&'a Directory> {
+fn find_dir<'a, 'n>(root: &'a Directory, mut names: impl Iterator<Item = &'n str>) -> Option<&'a Directory> {
     names.try_fold(root, |directory, name| match directory.get(name) {
         Some(Entry::Directory(inner)) => Some(inner),
         _ => None,
@@ -90,9 +87,7 @@ fn file_mut<'a>(root: &'a mut Directory, path: &str) -> Result<&'a mut Vec<u8>, 
 
 fn descend<'a>(directory: &'a mut Directory, name: &str) -> &'a mut Entry {
     if directory.contains_key(name) {
-        directory
-            .get_mut(name)
-            .expect("the name was just looked up")
+        directory.get_mut(name).expect("the name was just looked up")
     } else {
         directory
             .entry(name.to_owned())
@@ -153,8 +148,7 @@ impl Backend for MemoryBackend {
                 found: Vec::new(),
             };
             if let Some(directory) = find_dir(root, names(base).chain(glob.literal_dir())) {
-                walk.prefix
-                    .extend(glob.literal_dir().flat_map(|name| [name, "/"]));
+                walk.prefix.extend(glob.literal_dir().flat_map(|name| [name, "/"]));
                 walk.visit(directory, &glob.start_in_literal_dir());
             }
             Ok(walk.found)

@@ -114,10 +114,7 @@ impl Mounts {
 
     /// The table of claims. Each change of it is complete before it can panic, so another thread's panic spoils nothing.
     pub(crate) fn claims(&self) -> MutexGuard<'_, Claims> {
-        self.shared
-            .claims
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
+        self.shared.claims.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -136,9 +133,7 @@ pub(crate) fn absolute(place: &str) -> Result<&str, MountError> {
         place: place.to_owned(),
         rule,
     };
-    let path = place
-        .strip_prefix('/')
-        .ok_or_else(|| malformed(PathRule::Empty))?;
+    let path = place.strip_prefix('/').ok_or_else(|| malformed(PathRule::Empty))?;
     if !path.is_empty() {
         check_path(path).map_err(malformed)?;
     }
@@ -190,9 +185,6 @@ mod tests {
             )
         );
         assert!(place("store").is_some());
-        assert!(matches!(
-            mounts(&["/a", "/a"]),
-            Err(MountError::Twice { .. })
-        ));
+        assert!(matches!(mounts(&["/a", "/a"]), Err(MountError::Twice { .. })));
     }
 }

@@ -201,10 +201,7 @@ impl StoreOp {
             Self::Read { lines, .. } | Self::ReadNumbered { lines, .. } => {
                 lines
                     .check()
-                    .map_err(|problem| StoreFailure::InvalidRange {
-                        path: named(),
-                        problem,
-                    })?;
+                    .map_err(|problem| StoreFailure::InvalidRange { path: named(), problem })?;
             }
             Self::StrReplace { old, .. } if old.is_empty() => {
                 return Err(StoreFailure::Anchor {
@@ -274,13 +271,7 @@ mod tests {
             start: Some(0),
             end: None,
         };
-        assert_eq!(
-            reason(&StoreOp::ReadNumbered {
-                path: path(),
-                lines
-            }),
-            None
-        );
+        assert_eq!(reason(&StoreOp::ReadNumbered { path: path(), lines }), None);
     }
 
     #[test]

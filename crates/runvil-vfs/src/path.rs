@@ -211,10 +211,7 @@ mod tests {
 
     #[test]
     fn whole_path_rules_come_before_names_and_names_go_left_to_right() {
-        assert_eq!(
-            rule(&format!("/{}", "a".repeat(1024))),
-            Some(PathRule::TooLong)
-        );
+        assert_eq!(rule(&format!("/{}", "a".repeat(1024))), Some(PathRule::TooLong));
         assert_eq!(rule("/a\tb"), Some(PathRule::Absolute));
         assert_eq!(rule("a\\b\tc"), Some(PathRule::Control));
         assert_eq!(rule("a\\b:c"), Some(PathRule::Backslash));

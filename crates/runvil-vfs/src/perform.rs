@@ -33,10 +33,7 @@ pub(crate) struct View<'a> {
 #[derive(Clone, Copy)]
 pub(crate) enum Claimant<'a> {
     /// An identity of a live run: its access leaves a claim.
-    Run {
-        session: SessionId,
-        who: &'a Identity,
-    },
+    Run { session: SessionId, who: &'a Identity },
     /// The Host, whose changes are held to the runs' claims and leave none.
     Host,
 }
@@ -78,9 +75,7 @@ impl View<'_> {
             other_claim: clash.kind,
             other_identity: clash.identity,
         };
-        let locked = self
-            .judge(claimant, op.name(), key.region(op.name()))
-            .map_err(clash)?;
+        let locked = self.judge(claimant, op.name(), key.region(op.name())).map_err(clash)?;
         let reply = self.apply(op, &place);
         drop(locked);
         reply
@@ -97,9 +92,7 @@ impl View<'_> {
         match claimant {
             Claimant::Run { session, who } => {
                 let who = Arc::new(who.clone());
-                self.mounts
-                    .claims()
-                    .claim(session, &who, self.mount, region)?;
+                self.mounts.claims().claim(session, &who, self.mount, region)?;
                 Ok(None)
             }
             Claimant::Host if op.policy_op().is_change() => {
@@ -158,9 +151,7 @@ impl View<'_> {
         if op.name().policy_op().is_change() && self.mounts.mount(self.mount).is_read_only() {
             return Err(failed(BackendFailure::ReadOnly));
         }
-        let done = |outcome: Result<(), BackendFailure>| {
-            outcome.map(|()| StoreReply::Done).map_err(failed)
-        };
+        let done = |outcome: Result<(), BackendFailure>| outcome.map(|()| StoreReply::Done).map_err(failed);
         let text = || text(backend.read(path).map_err(failed)?, named);
         let ranged = |problem| StoreFailure::InvalidRange {
             path: named.to_string(),
@@ -169,9 +160,7 @@ impl View<'_> {
         match op {
             StoreOp::Write { contents, .. } => done(backend.write(path, contents.into_bytes())),
             StoreOp::Append { contents, .. } => done(backend.append(path, contents.as_bytes())),
-            StoreOp::Read { lines: bounds, .. } => lines::read(text()?, bounds)
-                .map(StoreReply::Text)
-                .map_err(ranged),
+            StoreOp::Read { lines: bounds, .. } => lines::read(text()?, bounds).map(StoreReply::Text).map_err(ranged),
             StoreOp::ReadNumbered { lines: bounds, .. } => lines::read_numbered(&text()?, bounds)
                 .map(StoreReply::Text)
                 .map_err(ranged),
@@ -197,9 +186,7 @@ impl View<'_> {
             .expect("the check of a glob operation has parsed its pattern");
         let mut found = self.backend().list(self.base, glob)?;
         if !self.prefix.is_empty() {
-            found
-                .iter_mut()
-                .for_each(|path| path.insert_str(0, &self.prefix));
+            found.iter_mut().for_each(|path| path.insert_str(0, &self.prefix));
         }
         found.sort();
         Ok(found)
@@ -208,8 +195,7 @@ impl View<'_> {
     /// A backend's failure in the caller's spelling.
     pub(crate) fn failure(&self, failure: BackendFailure, named: &str) -> StoreFailure {
         let path = named.to_owned();
-        let spelled =
-            |in_mount: &str| within(self.base, in_mount).map(|path| self.spell(path).into_owned());
+        let spelled = |in_mount: &str| within(self.base, in_mount).map(|path| self.spell(path).into_owned());
         match failure {
             BackendFailure::NotFound => StoreFailure::NotFound { path },
             BackendFailure::AlreadyExists => StoreFailure::AlreadyExists { path },
@@ -218,10 +204,7 @@ impl View<'_> {
             },
             BackendFailure::IsADirectory => StoreFailure::IsADirectory { path },
             BackendFailure::DirectoryNotEmpty => StoreFailure::DirectoryNotEmpty { path },
-            BackendFailure::NameNotUtf8 {
-                directory,
-                valid_up_to,
-            } => StoreFailure::NotUtf8 {
+            BackendFailure::NameNotUtf8 { directory, valid_up_to } => StoreFailure::NotUtf8 {
                 path: spelled(&directory)
                     .filter(|path| !path.is_empty())
                     .unwrap_or_else(|| ".".to_owned()),
@@ -259,10 +242,7 @@ struct ClaimKey<'a> {
 impl ClaimKey<'_> {
     fn region(&self, op: OpName) -> Region<'_> {
         match &self.glob {
-            Some(glob) => Region::Glob {
-                base: &self.base,
-                glob,
-            },
+            Some(glob) => Region::Glob { base: &self.base, glob },
             None => Region::Path {
                 path: &self.path,
                 kind: op.claim(),
@@ -285,10 +265,6 @@ fn rule(policy: Option<&dyn Policy>, op: OpName, named: &str) -> Result<(), Stor
 fn text(bytes: Vec<u8>, named: &str) -> Result<String, StoreFailure> {
     String::from_utf8(bytes).map_err(|error| StoreFailure::NotUtf8 {
         path: named.to_owned(),
-        valid_up_to: error
-            .utf8_error()
-            .valid_up_to()
-            .try_into()
-            .unwrap_or(u64::MAX),
+        valid_up_to: error.utf8_error().valid_up_to().try_into().unwrap_or(u64::MAX),
     })
 }

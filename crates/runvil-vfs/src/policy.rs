@@ -105,8 +105,7 @@ mod tests {
     #[test]
     fn ask_wants_every_change_approved() {
         for (op, name) in CHANGES.into_iter().zip(["Write", "Append", "Delete"]) {
-            let why =
-                format!("{name} on a.md needs user approval: the Ask mode refuses all mutations");
+            let why = format!("{name} on a.md needs user approval: the Ask mode refuses all mutations");
             assert_eq!(Mode::Ask.rule(op, "a.md"), Ruling::Ask(why));
         }
     }
@@ -117,9 +116,7 @@ mod tests {
             assert_eq!(Mode::Plan.rule(PolicyOp::Write, path), Ruling::Allow);
         }
         for path in ["a.MD", "a.md.txt", "d.md/a.txt", "amd"] {
-            let why = format!(
-                "Delete on {path} is refused: the Plan mode allows mutations only to markdown paths"
-            );
+            let why = format!("Delete on {path} is refused: the Plan mode allows mutations only to markdown paths");
             assert_eq!(Mode::Plan.rule(PolicyOp::Delete, path), Ruling::Deny(why));
         }
     }

@@ -61,10 +61,7 @@ impl Session {
         self.set_up(|view| view.backend().fork(child))
     }
 
-    fn set_up(
-        &self,
-        ask: impl FnOnce(&View<'_>) -> Result<(), BackendFailure>,
-    ) -> Result<(), StoreFailure> {
+    fn set_up(&self, ask: impl FnOnce(&View<'_>) -> Result<(), BackendFailure>) -> Result<(), StoreFailure> {
         let view = self.live.store.view().map_err(StoreFailure::in_setup)?;
         ask(&view).map_err(|failure| view.failure(failure, "/").in_setup())
     }
@@ -81,12 +78,7 @@ impl Session {
         self.perform_in(&store.view()?, who, op)
     }
 
-    fn perform_in(
-        &self,
-        view: &View<'_>,
-        who: &Identity,
-        op: StoreOp,
-    ) -> Result<StoreReply, StoreFailure> {
+    fn perform_in(&self, view: &View<'_>, who: &Identity, op: StoreOp) -> Result<StoreReply, StoreFailure> {
         if self.live.ended.load(Ordering::Acquire) {
             return Err(StoreFailure::ScopeEnded {
                 path: view.spell(op.path()).into_owned(),

@@ -59,11 +59,7 @@ impl Store {
 
     /// Puts the store under a policy, or under none. It rules from the very next access on, also of a run that goes on.
     pub fn set_policy(&self, policy: Option<Arc<dyn Policy>>) {
-        *self
-            .shared
-            .policy
-            .write()
-            .unwrap_or_else(PoisonError::into_inner) = policy;
+        *self.shared.policy.write().unwrap_or_else(PoisonError::into_inner) = policy;
     }
 
     /// Puts the store into a storage mode, in place of any other policy.
@@ -117,11 +113,7 @@ impl Store {
     ///
     /// # Errors
     /// As [`Store::perform_for_host`].
-    pub fn put(
-        &self,
-        path: impl Into<String>,
-        contents: impl Into<String>,
-    ) -> Result<(), StoreFailure> {
+    pub fn put(&self, path: impl Into<String>, contents: impl Into<String>) -> Result<(), StoreFailure> {
         let op = StoreOp::Write {
             path: path.into(),
             contents: contents.into(),
@@ -133,11 +125,7 @@ impl Store {
     ///
     /// # Errors
     /// As [`Store::put`], and as the policy rules.
-    pub fn stage(
-        &self,
-        path: impl Into<String>,
-        contents: impl Into<String>,
-    ) -> Result<(), StoreFailure> {
+    pub fn stage(&self, path: impl Into<String>, contents: impl Into<String>) -> Result<(), StoreFailure> {
         let op = StoreOp::Write {
             path: path.into(),
             contents: contents.into(),

@@ -9,9 +9,7 @@ const SIZE: u64 = 10 << 20;
 #[test]
 fn a_read_of_a_large_file_copies_it_once() {
     let store = Store::memory();
-    store
-        .put("large", "x".repeat(usize::try_from(SIZE).unwrap()))
-        .unwrap();
+    store.put("large", "x".repeat(usize::try_from(SIZE).unwrap())).unwrap();
     let session = store.session();
     let who = Identity::root("0");
     let read = StoreOp::Read {
@@ -19,11 +17,7 @@ fn a_read_of_a_large_file_copies_it_once() {
         lines: LineBounds::WHOLE,
     };
     let spent = measure(|| drop(session.perform(&who, read)));
-    assert!(
-        spent.bytes_total < SIZE + 16384,
-        "{} bytes",
-        spent.bytes_total
-    );
+    assert!(spent.bytes_total < SIZE + 16384, "{} bytes", spent.bytes_total);
 }
 
 #[test]

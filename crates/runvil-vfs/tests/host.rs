@@ -12,8 +12,8 @@ use std::sync::Arc;
 
 use common::{exists, glob, read, reason, reply, root, write};
 use runvil_vfs::{
-    Backend, BackendFailure, Glob, Identity, LineBounds, MemoryBackend, Mode, Mount, Mounts,
-    Policy, PolicyOp, Ruling, Store, StoreFailure, StoreOp, StoreReason, StoreReply,
+    Backend, BackendFailure, Glob, Identity, LineBounds, MemoryBackend, Mode, Mount, Mounts, Policy, PolicyOp, Ruling,
+    Store, StoreFailure, StoreOp, StoreReason, StoreReply,
 };
 
 /// A memory backend that can be told to refuse or to fail.
@@ -115,10 +115,7 @@ fn a_store_without_a_backend_fails_the_setup_and_every_operation() {
         session.open().unwrap_err().to_string(),
         format!("store operation failed: {message}")
     );
-    assert_eq!(
-        session.perform(&root(), read("a")).unwrap_err().to_string(),
-        message
-    );
+    assert_eq!(session.perform(&root(), read("a")).unwrap_err().to_string(), message);
 }
 
 #[test]
@@ -136,10 +133,7 @@ fn a_fork_refused_for_a_task_or_a_tool_call_fails_that_setup_alone() {
         session.fork(&second).unwrap_err().to_string(),
         "store operation failed: store backend failure: no more identities"
     );
-    assert_eq!(
-        session.perform(&main, write("a", "x")),
-        Ok(StoreReply::Done)
-    );
+    assert_eq!(session.perform(&main, write("a", "x")), Ok(StoreReply::Done));
 }
 
 #[test]
@@ -185,14 +179,8 @@ fn a_conflict_is_reported_ahead_of_a_backend_failure() {
     let session = store.session();
     let mut main = root();
     let task = main.fork("0.0");
-    assert_eq!(
-        reason(session.perform(&task, write("a", "x"))),
-        StoreReason::Backend
-    );
-    assert_eq!(
-        reason(session.perform(&main, write("a", "x"))),
-        StoreReason::Conflict
-    );
+    assert_eq!(reason(session.perform(&task, write("a", "x"))), StoreReason::Backend);
+    assert_eq!(reason(session.perform(&main, write("a", "x"))), StoreReason::Conflict);
 }
 
 #[test]
@@ -200,9 +188,7 @@ fn a_conflict_names_the_detecting_access_first() {
     let session = Store::memory().session();
     let mut main = root();
     let (first, second) = (main.fork("0.0"), main.fork("0.1"));
-    session
-        .perform(&first, write("research/5.md", "x"))
-        .unwrap();
+    session.perform(&first, write("research/5.md", "x")).unwrap();
     let failure = session.perform(&second, glob("research/*")).unwrap_err();
     assert_eq!(
         failure.to_string(),
@@ -217,9 +203,7 @@ fn seeds_are_there_before_the_run_and_files_after_it() {
     store.put("brief.md", "seeded").unwrap();
     let session = store.session();
     assert_eq!(session.perform(&root(), read("brief.md")), reply("seeded"));
-    session
-        .perform(&root(), write("out/report.md", "done"))
-        .unwrap();
+    session.perform(&root(), write("out/report.md", "done")).unwrap();
     session.end();
     assert_eq!(store.text("out/report.md"), Ok(Some("done".to_owned())));
     assert_eq!(store.text("none.md"), Ok(None));
@@ -266,10 +250,7 @@ fn a_host_look_disturbs_no_run() {
     session.perform(&root(), write("a.md", "x")).unwrap();
     assert_eq!(store.text("a.md"), Ok(Some("x".to_owned())));
     assert_eq!(store.list("*"), Ok(vec!["a.md".to_owned()]));
-    assert_eq!(
-        session.perform(&root(), write("a.md", "y")),
-        Ok(StoreReply::Done)
-    );
+    assert_eq!(session.perform(&root(), write("a.md", "y")), Ok(StoreReply::Done));
 }
 
 #[test]
@@ -281,10 +262,7 @@ fn the_staged_input_is_under_the_policy_and_a_seed_is_not() {
         reason(store.stage("paper.md", "# Paper")),
         StoreReason::ApprovalRequired
     );
-    assert_eq!(
-        reason(store.stage("../paper.md", "# Paper")),
-        StoreReason::InvalidPath
-    );
+    assert_eq!(reason(store.stage("../paper.md", "# Paper")), StoreReason::InvalidPath);
     store.set_mode(Mode::Agent);
     store.stage("paper.md", "# Paper").unwrap();
     assert_eq!(store.text("paper.md"), Ok(Some("# Paper".to_owned())));
@@ -332,16 +310,10 @@ fn a_policy_may_refuse_reads_and_its_refusals_leave_no_claim() {
     let (first, second) = (main.fork("0.0"), main.fork("0.1"));
     for op in [read("p"), exists("p"), write("p", "x")] {
         let failure = session.perform(&first, op).unwrap_err();
-        assert_eq!(
-            failure.to_string(),
-            "permission denied for store path p: off limits"
-        );
+        assert_eq!(failure.to_string(), "permission denied for store path p: off limits");
     }
     store.set_policy(None);
-    assert_eq!(
-        session.perform(&second, write("p", "x")),
-        Ok(StoreReply::Done)
-    );
+    assert_eq!(session.perform(&second, write("p", "x")), Ok(StoreReply::Done));
 }
 
 #[test]
@@ -352,10 +324,7 @@ fn a_denial_is_reported_ahead_of_a_conflict() {
     let task = main.fork("0.0");
     session.perform(&task, write("p", "x")).unwrap();
     store.set_policy(Some(Arc::new(Denies("p"))));
-    assert_eq!(
-        reason(session.perform(&main, read("p"))),
-        StoreReason::PermissionDenied
-    );
+    assert_eq!(reason(session.perform(&main, read("p"))), StoreReason::PermissionDenied);
 }
 
 #[test]
@@ -375,9 +344,7 @@ fn a_read_only_store_refuses_changes_and_serves_reads() {
             old: "x".into(),
             new: "y".into(),
         },
-        StoreOp::Delete {
-            path: "x.md".into(),
-        },
+        StoreOp::Delete { path: "x.md".into() },
     ];
     for op in ops {
         assert_eq!(
@@ -386,10 +353,7 @@ fn a_read_only_store_refuses_changes_and_serves_reads() {
         );
     }
     assert_eq!(session.perform(&root(), read("a.md")), reply("kept"));
-    assert_eq!(
-        session.perform(&root(), exists("x.md")),
-        Ok(StoreReply::Exists(false))
-    );
+    assert_eq!(session.perform(&root(), exists("x.md")), Ok(StoreReply::Exists(false)));
 }
 
 #[test]
@@ -416,10 +380,7 @@ fn contents_that_are_not_utf8_fail_reads_and_edits() {
             }
         );
     }
-    assert_eq!(
-        session.perform(&root(), write("a.bin", "text")),
-        Ok(StoreReply::Done)
-    );
+    assert_eq!(session.perform(&root(), write("a.bin", "text")), Ok(StoreReply::Done));
 }
 
 #[test]
@@ -433,17 +394,8 @@ fn where_case_names_no_difference_two_spellings_are_one_claim() {
     let (one, two) = (main.fork("0.0"), main.fork("0.1"));
     session.perform(&one, write("Draft.md", "x")).unwrap();
     session.perform(&one, write("Out/A.md", "x")).unwrap();
-    let conflict = |op: StoreOp| {
-        session
-            .perform(&two, op)
-            .unwrap_err()
-            .path()
-            .map(str::to_owned)
-    };
-    assert_eq!(
-        conflict(write("draft.md", "y")).as_deref(),
-        Some("draft.md")
-    );
+    let conflict = |op: StoreOp| session.perform(&two, op).unwrap_err().path().map(str::to_owned);
+    assert_eq!(conflict(write("draft.md", "y")).as_deref(), Some("draft.md"));
     assert_eq!(conflict(glob("DRAFT*")).as_deref(), Some("DRAFT*"));
     assert_eq!(conflict(glob("out/*.txt")).as_deref(), Some("out/*.txt"));
     assert_eq!(conflict(exists("OUT")).as_deref(), Some("OUT"));

@@ -43,12 +43,7 @@ impl Run {
         })
     }
 
-    fn read_lines(
-        &self,
-        path: &str,
-        start: Option<i64>,
-        end: Option<i64>,
-    ) -> Result<String, StoreFailure> {
+    fn read_lines(&self, path: &str, start: Option<i64>, end: Option<i64>) -> Result<String, StoreFailure> {
         text(self.perform(StoreOp::Read {
             path: path.into(),
             lines: LineBounds { start, end },
@@ -113,14 +108,8 @@ fn a_write_replaces_and_an_append_adds() {
 #[test]
 fn a_missing_file_is_named_as_written() {
     let run = Run::new();
-    assert_eq!(
-        message(run.read("d/no.md")),
-        "file not found in store: d/no.md"
-    );
-    assert_eq!(
-        message(run.edit("no.md", "a", "b")),
-        "file not found in store: no.md"
-    );
+    assert_eq!(message(run.read("d/no.md")), "file not found in store: d/no.md");
+    assert_eq!(message(run.edit("no.md", "a", "b")), "file not found in store: no.md");
     assert!(!run.exists("d"));
 }
 
@@ -129,20 +118,11 @@ fn a_file_beneath_a_file_is_missing_to_reads_and_blocked_to_writes() {
     let run = Run::new();
     run.write("d/a", "kept").unwrap();
     assert_eq!(message(run.read("d/a/b")), "file not found in store: d/a/b");
-    assert_eq!(
-        message(run.edit("d/a/b", "x", "y")),
-        "file not found in store: d/a/b"
-    );
+    assert_eq!(message(run.edit("d/a/b", "x", "y")), "file not found in store: d/a/b");
     assert!(!run.exists("d/a/b"));
     assert_eq!(run.delete("d/a/b"), Ok(StoreReply::Done));
-    assert_eq!(
-        message(run.write("d/a/b/c", "x")),
-        "not a directory in store: d/a"
-    );
-    assert_eq!(
-        message(run.append("d/a/b", "x")),
-        "not a directory in store: d/a"
-    );
+    assert_eq!(message(run.write("d/a/b/c", "x")), "not a directory in store: d/a");
+    assert_eq!(message(run.append("d/a/b", "x")), "not a directory in store: d/a");
     assert_eq!(run.read("d/a").unwrap(), "kept");
     assert_eq!(run.glob("**"), "d/a");
 }

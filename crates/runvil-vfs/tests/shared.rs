@@ -10,8 +10,7 @@ mod common;
 
 use common::{exists, glob, read, reason, reply, root, write};
 use runvil_vfs::{
-    Backend, ClaimKind, MemoryBackend, Mount, Mounts, Session, Store, StoreFailure, StoreOp,
-    StoreReason, StoreReply,
+    Backend, ClaimKind, MemoryBackend, Mount, Mounts, Session, Store, StoreFailure, StoreOp, StoreReason, StoreReply,
 };
 
 /// A store at `/my/store` beside files at `/`.
@@ -29,9 +28,7 @@ fn mounted() -> (Mounts, Store) {
 
 fn conflict_of(session: &Session, op: StoreOp) -> (String, ClaimKind) {
     match session.perform(&root(), op).unwrap_err() {
-        StoreFailure::Conflict {
-            path, other_claim, ..
-        } => (path, other_claim),
+        StoreFailure::Conflict { path, other_claim, .. } => (path, other_claim),
         other => panic!("{other}"),
     }
 }
@@ -41,11 +38,7 @@ fn a_store_sees_its_own_mount_alone() {
     let outer = MemoryBackend::new();
     let secret = MemoryBackend::new();
     secret.write("secret.txt", b"secret".to_vec()).unwrap();
-    let mounts = Mounts::new([
-        Mount::new("/", outer).unwrap(),
-        Mount::new("/mount", secret).unwrap(),
-    ])
-    .unwrap();
+    let mounts = Mounts::new([Mount::new("/", outer).unwrap(), Mount::new("/mount", secret).unwrap()]).unwrap();
     let session = Store::new(mounts, "/").unwrap().session();
     assert_eq!(
         session
@@ -54,10 +47,7 @@ fn a_store_sees_its_own_mount_alone() {
             .to_string(),
         "file not found in store: mount/secret.txt"
     );
-    assert_eq!(
-        session.perform(&root(), glob("**")),
-        Ok(StoreReply::Paths(vec![]))
-    );
+    assert_eq!(session.perform(&root(), glob("**")), Ok(StoreReply::Paths(vec![])));
 }
 
 #[test]
@@ -72,10 +62,7 @@ fn a_store_below_its_mount_spells_paths_from_its_own_root() {
         Ok(StoreReply::Paths(vec!["d/a".into()]))
     );
     assert_eq!(
-        session
-            .perform(&root(), write("d/a/b", "x"))
-            .unwrap_err()
-            .to_string(),
+        session.perform(&root(), write("d/a/b", "x")).unwrap_err().to_string(),
         "not a directory in store: d/a"
     );
     let files = session.files(root());
@@ -87,20 +74,13 @@ fn a_tool_sees_what_the_run_wrote_and_the_run_what_the_tool_wrote() {
     let (_, store) = mounted();
     let session = store.session();
     let mut main = root();
-    session
-        .perform(&main, write("before.txt", "from the run"))
-        .unwrap();
+    session.perform(&main, write("before.txt", "from the run")).unwrap();
     let call = main.fork("0.0");
     let files = session.files(call.clone());
     assert_eq!(files.perform(read("before.txt")), reply("from the run"));
-    files
-        .perform(write("/my/store/after.txt", "from the tool"))
-        .unwrap();
+    files.perform(write("/my/store/after.txt", "from the tool")).unwrap();
     main.join(&call);
-    assert_eq!(
-        session.perform(&main, read("after.txt")),
-        reply("from the tool")
-    );
+    assert_eq!(session.perform(&main, read("after.txt")), reply("from the tool"));
 }
 
 #[test]
@@ -116,10 +96,7 @@ fn a_tools_access_and_the_runs_share_one_set_of_claims() {
         conflict.to_string(),
         "store determinism violation: read on a by ExecId(0.1) conflicts with a write claim by ExecId(0.0)"
     );
-    assert_eq!(
-        reason(session.perform(&main, read("a"))),
-        StoreReason::Conflict
-    );
+    assert_eq!(reason(session.perform(&main, read("a"))), StoreReason::Conflict);
     main.join(&one);
     assert_eq!(session.perform(&main, read("a")), reply("x"));
 }
@@ -139,17 +116,11 @@ fn a_tool_reaches_the_files_beside_the_store() {
         Ok(StoreReply::Paths(vec!["/my/store/d/a".into()]))
     );
     assert_eq!(
-        files
-            .perform(write("/my/store/d/a/b", "x"))
-            .unwrap_err()
-            .to_string(),
+        files.perform(write("/my/store/d/a/b", "x")).unwrap_err().to_string(),
         "not a directory in store: /my/store/d/a"
     );
     assert_eq!(
-        files
-            .perform(read("/my//notes.txt"))
-            .unwrap_err()
-            .to_string(),
+        files.perform(read("/my//notes.txt")).unwrap_err().to_string(),
         "invalid path \"/my//notes.txt\": path contains an empty segment"
     );
 }
@@ -159,9 +130,7 @@ fn a_mounts_own_root_takes_no_change() {
     let (_, store) = mounted();
     let files = store.session().files(root());
     for path in ["/my/store", "/"] {
-        let failure = files
-            .perform(StoreOp::Delete { path: path.into() })
-            .unwrap_err();
+        let failure = files.perform(StoreOp::Delete { path: path.into() }).unwrap_err();
         assert_eq!(failure, StoreFailure::RootProtected { path: path.into() });
     }
 }
@@ -175,10 +144,7 @@ fn an_ended_access_reaches_nothing() {
     assert_eq!(reason(files.perform(read("a"))), StoreReason::ScopeEnded);
     assert_eq!(session.perform(&root(), read("a")), reply("x"));
     session.end();
-    assert_eq!(
-        reason(session.perform(&root(), read("a"))),
-        StoreReason::ScopeEnded
-    );
+    assert_eq!(reason(session.perform(&root(), read("a"))), StoreReason::ScopeEnded);
 }
 
 #[test]
@@ -189,21 +155,14 @@ fn two_live_runs_on_one_store_conflict_wherever_one_of_them_writes() {
     a.perform(&root(), read("shared.md")).unwrap();
     b.perform(&root(), read("shared.md")).unwrap();
     for number in 0..1000 {
-        a.perform(&root(), write(&format!("own/{number}"), ""))
-            .unwrap();
+        a.perform(&root(), write(&format!("own/{number}"), "")).unwrap();
     }
     assert_eq!(
         conflict_of(&b, write("shared.md", "b")),
         ("shared.md".to_owned(), ClaimKind::Read)
     );
-    assert_eq!(
-        conflict_of(&b, read("own/0")),
-        ("own/0".to_owned(), ClaimKind::Write)
-    );
-    assert_eq!(
-        conflict_of(&b, exists("own")),
-        ("own".to_owned(), ClaimKind::Write)
-    );
+    assert_eq!(conflict_of(&b, read("own/0")), ("own/0".to_owned(), ClaimKind::Write));
+    assert_eq!(conflict_of(&b, exists("own")), ("own".to_owned(), ClaimKind::Write));
     assert_eq!(
         conflict_of(&b, glob("own/*.md")),
         ("own/*.md".to_owned(), ClaimKind::Write)
@@ -225,21 +184,13 @@ fn two_live_runs_conflict_on_a_file_beside_their_stores() {
     let b = Store::new(mounts, "/b").unwrap().session();
     a.perform(&root(), write("own.md", "a")).unwrap();
     b.perform(&root(), write("own.md", "b")).unwrap();
-    a.files(root())
-        .perform(write("/shared.txt", "from a"))
-        .unwrap();
-    let failure = b
-        .files(root())
-        .perform(write("/shared.txt", "from b"))
-        .unwrap_err();
+    a.files(root()).perform(write("/shared.txt", "from a")).unwrap();
+    let failure = b.files(root()).perform(write("/shared.txt", "from b")).unwrap_err();
     assert_eq!(
         failure.to_string(),
         "store determinism violation: write on /shared.txt by ExecId(0) conflicts with a write claim by ExecId(0)"
     );
-    assert_eq!(
-        a.files(root()).perform(read("/shared.txt")),
-        reply("from a")
-    );
+    assert_eq!(a.files(root()).perform(read("/shared.txt")), reply("from a"));
 }
 
 #[test]

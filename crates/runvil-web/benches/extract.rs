@@ -13,9 +13,7 @@ fn main() {
 
 /// An article of `size` bytes or a little more, between a menu and a footer.
 fn page(size: usize) -> String {
-    let mut page = String::from(
-        "<html><head><title>Doc</title></head><body><nav><a href='/x'>menu</a></nav><article>",
-    );
+    let mut page = String::from("<html><head><title>Doc</title></head><body><nav><a href='/x'>menu</a></nav><article>");
     let mut index = 0;
     while page.len() < size {
         index += 1;

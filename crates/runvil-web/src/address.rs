@@ -29,11 +29,7 @@ impl AddressPolicy {
     }
 
     /// The addresses of `host` that may be connected to, in order. The others are named in the debug log only.
-    pub fn allowed(
-        &self,
-        host: &str,
-        addresses: impl IntoIterator<Item = SocketAddr>,
-    ) -> Vec<SocketAddr> {
+    pub fn allowed(&self, host: &str, addresses: impl IntoIterator<Item = SocketAddr>) -> Vec<SocketAddr> {
         addresses
             .into_iter()
             .filter(|address| self.allows(host, *address))
@@ -111,19 +107,14 @@ mod tests {
 
     #[test]
     fn a_mix_leaves_only_the_public_addresses_in_order() {
-        let sockets = |texts: &[&str]| -> Vec<SocketAddr> {
-            texts.iter().map(|text| (ip(text), 0).into()).collect()
-        };
+        let sockets = |texts: &[&str]| -> Vec<SocketAddr> { texts.iter().map(|text| (ip(text), 0).into()).collect() };
         let policy = AddressPolicy::global_only();
         let mixed = sockets(&["127.0.0.1", "93.184.216.34", "10.0.0.5", "::1", "1.1.1.1"]);
         assert_eq!(
             policy.allowed("site.example", mixed),
             sockets(&["93.184.216.34", "1.1.1.1"])
         );
-        assert_eq!(
-            policy.allowed("site.example", sockets(&["10.0.0.5", "fd00::1"])),
-            []
-        );
+        assert_eq!(policy.allowed("site.example", sockets(&["10.0.0.5", "fd00::1"])), []);
         assert_eq!(policy.allowed("site.example", []), []);
     }
 }

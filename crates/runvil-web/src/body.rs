@@ -36,17 +36,12 @@ pub(crate) enum BodyFailure {
 }
 
 /// Reads the body of `response`, at most `cap` bytes of it after decompression.
-pub(crate) async fn read(
-    response: HopResponse,
-    cap: usize,
-    over: OverCap,
-) -> Result<Body, BodyFailure> {
+pub(crate) async fn read(response: HopResponse, cap: usize, over: OverCap) -> Result<Body, BodyFailure> {
     let declared = declared_length(&response.headers);
     if over == OverCap::Refuse && declared.is_some_and(|length| length > cap as u64) {
         return Err(BodyFailure::TooLarge);
     }
-    let mut decoder =
-        Decoder::new(&content_encoding(&response.headers), cap).ok_or(BodyFailure::Broken)?;
+    let mut decoder = Decoder::new(&content_encoding(&response.headers), cap).ok_or(BodyFailure::Broken)?;
     let received = receive(response.body, &mut decoder).await?;
     let complete = decoder.finish();
     if decoder.is_full() {
@@ -81,13 +76,7 @@ async fn receive(mut body: Box<dyn HttpBody>, decoder: &mut Decoder) -> Result<u
 }
 
 fn declared_length(headers: &HeaderMap) -> Option<u64> {
-    headers
-        .get(CONTENT_LENGTH)?
-        .to_str()
-        .ok()?
-        .trim()
-        .parse()
-        .ok()
+    headers.get(CONTENT_LENGTH)?.to_str().ok()?.trim().parse().ok()
 }
 
 fn content_encoding(headers: &HeaderMap) -> String {

@@ -57,9 +57,7 @@ fn format_of(mime: &Mime) -> Option<Format> {
 }
 
 fn is_data(subtype: &str) -> bool {
-    let format = subtype
-        .rsplit_once('+')
-        .map_or(subtype, |(_, suffix)| suffix);
+    let format = subtype.rsplit_once('+').map_or(subtype, |(_, suffix)| suffix);
     matches!(format, "json" | "xml")
 }
 
@@ -109,36 +107,21 @@ mod tests {
             "text",
             "",
         ] {
-            assert_eq!(
-                of(value.as_bytes()),
-                Err(TypeRefusal::Unsupported(value.to_owned()))
-            );
+            assert_eq!(of(value.as_bytes()), Err(TypeRefusal::Unsupported(value.to_owned())));
         }
     }
 
     #[test]
     fn a_missing_type_is_never_guessed() {
-        assert_eq!(
-            ContentType::of(&HeaderMap::new()),
-            Err(TypeRefusal::Missing)
-        );
-        assert_eq!(
-            of("text/plain; name=é".as_bytes()),
-            Err(TypeRefusal::Missing)
-        );
+        assert_eq!(ContentType::of(&HeaderMap::new()), Err(TypeRefusal::Missing));
+        assert_eq!(of("text/plain; name=é".as_bytes()), Err(TypeRefusal::Missing));
     }
 
     #[test]
     fn the_charset_comes_as_written() {
         let charset = |value: &str| of(value.as_bytes()).expect(value).charset;
-        assert_eq!(
-            charset("text/plain; charset=X-Nope").as_deref(),
-            Some("X-Nope")
-        );
-        assert_eq!(
-            charset("text/plain;charset=\"utf-8\"").as_deref(),
-            Some("utf-8")
-        );
+        assert_eq!(charset("text/plain; charset=X-Nope").as_deref(), Some("X-Nope"));
+        assert_eq!(charset("text/plain;charset=\"utf-8\"").as_deref(), Some("utf-8"));
         assert_eq!(charset("text/plain"), None);
     }
 }

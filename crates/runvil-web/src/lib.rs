@@ -37,7 +37,6 @@ pub use http::{HeaderMap, StatusCode};
 pub use plugin::{TOKIO_RUNTIME, WebPlugin};
 pub use search::GatewaySearch;
 pub use transport::{
-    BodyError, DirectTransport, HopError, HopRequest, HopResponse, HttpBody, HttpTransport, Lookup,
-    SystemLookup,
+    BodyError, DirectTransport, HopError, HopRequest, HopResponse, HttpBody, HttpTransport, Lookup, SystemLookup,
 };
 pub use url::Url;

@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use runvil_pack::{
-    BuildContext, Configuration, Pack, PackError, PackName, PackRegistry, Plugin, RegistryError,
-    SEARCH_PROVIDER, ServiceKey, Tool,
+    BuildContext, Configuration, Pack, PackError, PackName, PackRegistry, Plugin, RegistryError, SEARCH_PROVIDER,
+    ServiceKey, Tool,
 };
 use tokio::runtime::Handle;
 
@@ -48,11 +48,7 @@ impl WebPlugin {
             None => direct(context)?,
         };
         Ok(Arc::new(Web {
-            fetch: Arc::new(FetchTool::new(
-                context.id(),
-                transport,
-                Handle::clone(&runtime),
-            )),
+            fetch: Arc::new(FetchTool::new(context.id(), transport, Handle::clone(&runtime))),
             search: Arc::new(SearchTool::new(context.id(), provider)),
         }))
     }
@@ -62,10 +58,7 @@ fn direct(context: &BuildContext) -> Result<Arc<dyn HttpTransport>, PackError> {
     match DirectTransport::new() {
         Ok(transport) => Ok(Arc::new(transport)),
         Err(cause) => {
-            tracing::warn!(
-                "the fetch client of Pack {} could not be set up: {cause}",
-                context.id()
-            );
+            tracing::warn!("the fetch client of Pack {} could not be set up: {cause}", context.id());
             Err(PackError::reason(format!(
                 "the fetch client of {} could not be set up",
                 context.id()

@@ -41,10 +41,7 @@ mod tests {
             ("ftp://host.example/f", "ftp://host.example/f"),
             ("data:text/plain,hi?x#y", "data:text/plain,hi"),
         ] {
-            assert_eq!(
-                ShownUrl::from(&Url::parse(text).expect(text)).to_string(),
-                shown
-            );
+            assert_eq!(ShownUrl::from(&Url::parse(text).expect(text)).to_string(), shown);
         }
     }
 }

@@ -73,9 +73,7 @@ impl Server {
     }
 
     /// A server that answers each request with the bytes that `answer` makes of its path, and closes.
-    pub(crate) async fn answering(
-        answer: impl Fn(&str) -> Vec<u8> + Send + Sync + 'static,
-    ) -> Self {
+    pub(crate) async fn answering(answer: impl Fn(&str) -> Vec<u8> + Send + Sync + 'static) -> Self {
         Self::start(move |head, mut connection| {
             let path = head.split(' ').nth(1).unwrap_or_default().to_owned();
             let bytes = answer(&path);
@@ -89,10 +87,7 @@ impl Server {
 
     /// The heads of the requests so far.
     pub(crate) fn heads(&self) -> Vec<String> {
-        self.heads
-            .lock()
-            .expect("no test panics with the lock held")
-            .clone()
+        self.heads.lock().expect("no test panics with the lock held").clone()
     }
 }
 
@@ -142,11 +137,7 @@ pub(crate) struct ScriptedLookup(BTreeMap<String, Mutex<Vec<Vec<SocketAddr>>>>);
 impl ScriptedLookup {
     /// Adds the answers for one name.
     pub(crate) fn name(mut self, host: &str, answers: &[&[SocketAddr]]) -> Self {
-        let answers = answers
-            .iter()
-            .rev()
-            .map(|addresses| addresses.to_vec())
-            .collect();
+        let answers = answers.iter().rev().map(|addresses| addresses.to_vec()).collect();
         self.0.insert(host.to_owned(), Mutex::new(answers));
         self
     }
@@ -155,10 +146,7 @@ impl ScriptedLookup {
 #[async_trait]
 impl Lookup for ScriptedLookup {
     async fn addresses(&self, host: &str) -> io::Result<Vec<SocketAddr>> {
-        let answers = self
-            .0
-            .get(host)
-            .ok_or_else(|| io::Error::other("no such name"))?;
+        let answers = self.0.get(host).ok_or_else(|| io::Error::other("no such name"))?;
         let mut answers = answers.lock().expect("no test panics with the lock held");
         let next = if answers.len() > 1 {
             answers.pop()
@@ -170,18 +158,9 @@ impl Lookup for ScriptedLookup {
 }
 
 /// A transport that reaches `allowed` besides the global addresses.
-pub(crate) fn transport(
-    lookup: impl Lookup + 'static,
-    allowed: &[SocketAddr],
-    limits: TimeLimits,
-) -> DirectTransport {
+pub(crate) fn transport(lookup: impl Lookup + 'static, allowed: &[SocketAddr], limits: TimeLimits) -> DirectTransport {
     let root = reqwest::Certificate::from_der(certificate().cert.der()).expect("a certificate");
-    direct_testing::transport(
-        root,
-        Arc::new(lookup),
-        AddressPolicy::except(allowed.to_vec()),
-        limits,
-    )
+    direct_testing::transport(root, Arc::new(lookup), AddressPolicy::except(allowed.to_vec()), limits)
 }
 
 /// Time limits that end a test soon.
@@ -193,15 +172,11 @@ pub(crate) fn short_limits() -> TimeLimits {
 }
 
 /// Calls the fetch tool over `transport`.
-pub(crate) async fn call(
-    transport: DirectTransport,
-    arguments: serde_json::Value,
-) -> Result<ToolOutput, ToolError> {
+pub(crate) async fn call(transport: DirectTransport, arguments: serde_json::Value) -> Result<ToolOutput, ToolError> {
     let pack = "web".parse().expect("a Pack id");
     let tool = FetchTool::new(&pack, Arc::new(transport), Handle::current());
     let arguments: Arguments = arguments.as_object().expect("an object").clone();
-    tool.call(arguments, ToolContext::new(Arc::new(NoFiles)))
-        .await
+    tool.call(arguments, ToolContext::new(Arc::new(NoFiles))).await
 }
 
 /// Fetches `url`: the text of the answer, or the error's kind and message.

@@ -3,9 +3,7 @@
 use std::sync::Arc;
 
 use async_trait::async_trait;
-use runvil_pack::{
-    Arguments, PackId, Tool, ToolContext, ToolDefinition, ToolError, ToolErrorKind, ToolOutput,
-};
+use runvil_pack::{Arguments, PackId, Tool, ToolContext, ToolDefinition, ToolError, ToolErrorKind, ToolOutput};
 use serde::Deserialize;
 use serde_json::{Value, json};
 
@@ -49,15 +47,15 @@ impl Tool for Count {
     }
 
     async fn call(&self, arguments: Arguments, _: ToolContext) -> Result<ToolOutput, ToolError> {
-        let arguments: CountArguments =
-            serde_json::from_value(Value::Object(arguments)).map_err(|cause| {
-                // The message is for the model; the cause stays in the Host's log.
-                ToolError::invalid_arguments("count: pass the item's name as text")
-                    .with_cause(cause)
-            })?;
-        let count = self.stock.count(&arguments.item).await.map_err(|message| {
-            ToolError::new(ToolErrorKind::Backend, format!("count: {message}"))
+        let arguments: CountArguments = serde_json::from_value(Value::Object(arguments)).map_err(|cause| {
+            // The message is for the model; the cause stays in the Host's log.
+            ToolError::invalid_arguments("count: pass the item's name as text").with_cause(cause)
         })?;
+        let count = self
+            .stock
+            .count(&arguments.item)
+            .await
+            .map_err(|message| ToolError::new(ToolErrorKind::Backend, format!("count: {message}")))?;
         Ok(ToolOutput::trusted(
             json!({ "item": arguments.item, "count": count }).to_string(),
         ))

@@ -6,8 +6,8 @@ use std::sync::{Arc, Mutex};
 use async_trait::async_trait;
 use example_pack::{PantryPlugin, STOCK, Shelf, Stock};
 use runvil_pack::{
-    FileError, NoFiles, OutputKind, Pack, PackError, PackRegistry, Plugin, Services, ToolContext,
-    ToolError, ToolErrorKind, ToolFiles, ToolOutput, Trust,
+    FileError, NoFiles, OutputKind, Pack, PackError, PackRegistry, Plugin, Services, ToolContext, ToolError,
+    ToolErrorKind, ToolFiles, ToolOutput, Trust,
 };
 use serde_json::{Value, json};
 
@@ -40,10 +40,7 @@ impl ToolFiles for Files {
     }
 
     async fn delete(&self, path: &str) -> Result<(), FileError> {
-        self.0
-            .lock()
-            .expect("no test panics with the lock held")
-            .remove(path);
+        self.0.lock().expect("no test panics with the lock held").remove(path);
         Ok(())
     }
 
@@ -83,12 +80,7 @@ fn pantry(stock: impl Stock + 'static) -> Arc<dyn Pack> {
     built(&Services::new().with(STOCK, stock)).expect("the Pack builds")
 }
 
-fn call(
-    pack: &dyn Pack,
-    tool: &str,
-    arguments: &Value,
-    files: Arc<dyn ToolFiles>,
-) -> Result<ToolOutput, ToolError> {
+fn call(pack: &dyn Pack, tool: &str, arguments: &Value, files: Arc<dyn ToolFiles>) -> Result<ToolOutput, ToolError> {
     let tools = pack.tools();
     let found = tools
         .iter()
@@ -101,13 +93,7 @@ fn call(
 #[test]
 fn count_answers_with_trusted_json() {
     let pack = pantry(Shelf::new(BTreeMap::from([("flour".to_owned(), 2)])));
-    let output = call(
-        &*pack,
-        "pantry/count",
-        &json!({ "item": "flour" }),
-        Arc::new(NoFiles),
-    )
-    .expect("a count");
+    let output = call(&*pack, "pantry/count", &json!({ "item": "flour" }), Arc::new(NoFiles)).expect("a count");
     assert_eq!(output.trust(), Trust::Trusted);
     let value: Value = serde_json::from_str(output.text()).expect("JSON");
     assert_eq!(value, json!({ "item": "flour", "count": 2 }));
@@ -118,13 +104,8 @@ fn count_answers_with_trusted_json() {
 #[test]
 fn a_wrong_argument_is_refused_with_a_message_for_the_model() {
     let pack = pantry(Shelf::default());
-    for arguments in [
-        json!({}),
-        json!({ "item": 1 }),
-        json!({ "item": "flour", "shelf": 2 }),
-    ] {
-        let error =
-            call(&*pack, "pantry/count", &arguments, Arc::new(NoFiles)).expect_err("a refusal");
+    for arguments in [json!({}), json!({ "item": 1 }), json!({ "item": "flour", "shelf": 2 })] {
+        let error = call(&*pack, "pantry/count", &arguments, Arc::new(NoFiles)).expect_err("a refusal");
         assert_eq!(error.kind(), ToolErrorKind::InvalidArguments);
         assert_eq!(error.message(), "count: pass the item's name as text");
     }
@@ -141,10 +122,7 @@ fn a_failing_service_fails_the_call() {
     let error = error.expect_err("a failure");
     assert_eq!(
         (error.kind(), error.message()),
-        (
-            ToolErrorKind::Backend,
-            "count: the warehouse does not answer"
-        )
+        (ToolErrorKind::Backend, "count: the warehouse does not answer")
     );
 }
 
@@ -156,13 +134,7 @@ fn list_keeps_the_shopping_list_in_the_runs_files() {
         (json!(["flour"]), "- flour\n"),
         (json!(["eggs", "milk"]), "- flour\n- eggs\n- milk\n"),
     ] {
-        let output = call(
-            &*pack,
-            "pantry/list",
-            &json!({ "items": items }),
-            files.clone(),
-        )
-        .expect("the list");
+        let output = call(&*pack, "pantry/list", &json!({ "items": items }), files.clone()).expect("the list");
         assert_eq!(output.text(), list);
     }
 }
@@ -175,10 +147,7 @@ fn list_fails_in_a_run_without_files() {
         &json!({ "items": ["a"] }),
         Arc::new(NoFiles),
     );
-    assert_eq!(
-        error.expect_err("a failure").message(),
-        "this run has no store"
-    );
+    assert_eq!(error.expect_err("a failure").message(), "this run has no store");
 }
 
 #[test]

@@ -70,12 +70,7 @@ fn to_text(contract: &Frontmatter) -> String {
     }
     match contract.runvil {
         Some(major) => line(&mut text, "runvil", &major.to_string(), None),
-        None => line(
-            &mut text,
-            "runvil",
-            "no version: the prompt does not run",
-            None,
-        ),
+        None => line(&mut text, "runvil", "no version: the prompt does not run", None),
     }
     if let Some(rounds) = contract.max_tool_iterations {
         line(&mut text, "max_tool_iterations", &rounds.to_string(), None);
@@ -89,20 +84,10 @@ fn to_text(contract: &Frontmatter) -> String {
         line(&mut text, "uses", &entry_text(entry), None);
     }
     for (name, arg) in &contract.args.declarations {
-        line(
-            &mut text,
-            "arg",
-            &arg_text(name, arg),
-            arg.description.as_deref(),
-        );
+        line(&mut text, "arg", &arg_text(name, arg), arg.description.as_deref());
     }
     for (label, role) in &contract.models {
-        line(
-            &mut text,
-            "model",
-            &role_text(label, role),
-            role.description.as_deref(),
-        );
+        line(&mut text, "model", &role_text(label, role), role.description.as_deref());
     }
     text
 }

@@ -33,9 +33,7 @@ pub(crate) fn test(args: &TestArgs) -> Result<Exit, Fault> {
 }
 
 fn unwritten(error: io::Error) -> Fault {
-    Fault::failure(format_args!(
-        "the report cannot be written to standard output: {error}"
-    ))
+    Fault::failure(format_args!("the report cannot be written to standard output: {error}"))
 }
 
 fn list(loaded: &Loaded) -> io::Result<Exit> {

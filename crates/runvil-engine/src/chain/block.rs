@@ -30,10 +30,7 @@ impl Run {
                 Block::Lua(lua) => {
                     frame.context.begin_block(pending.unwrap_or_default());
                     shared.report(&chain.task, &frame.context.name, EventKind::LuaChunkStarted);
-                    let vm = frame
-                        .vm
-                        .as_ref()
-                        .expect("a section with Lua blocks has a VM");
+                    let vm = frame.vm.as_ref().expect("a section with Lua blocks has a VM");
                     return match vm.start(shared.prompt.chunk(lua)) {
                         Ok(block) => {
                             frame.running = Some(block);
@@ -49,16 +46,9 @@ impl Run {
 
     /// Resumes the running block and sees how far it comes.
     pub(crate) fn resume_block(&mut self, id: &ChainId, reply: Reply) -> Flow {
-        let frame = self
-            .chain(id)
-            .frame
-            .as_mut()
-            .expect("a block runs inside a section");
+        let frame = self.chain(id).frame.as_mut().expect("a block runs inside a section");
         let vm = frame.vm.as_ref().expect("a block runs in a VM");
-        let block = frame
-            .running
-            .as_mut()
-            .expect("a block is resumed while it runs");
+        let block = frame.running.as_mut().expect("a block is resumed while it runs");
         match vm.resume(block, reply.into_lua()) {
             BlockStep::Request(values) => self.request(id, values),
             BlockStep::Returned(values) => self.block_returned(id, &values),
@@ -74,8 +64,7 @@ impl Run {
         let request = match Request::read(values) {
             Ok(request) => request,
             Err(error) => {
-                let fault =
-                    RunError::internal(format!("a block made a request that is none: {error}"));
+                let fault = RunError::internal(format!("a block made a request that is none: {error}"));
                 self.end(RunOutcome::Failed(fault));
                 return Flow::Parked;
             }
@@ -87,11 +76,7 @@ impl Run {
     }
 
     fn block_returned(&mut self, id: &ChainId, values: &MultiValue) -> Flow {
-        let frame = self
-            .chain(id)
-            .frame
-            .as_mut()
-            .expect("a block ends inside its section");
+        let frame = self.chain(id).frame.as_mut().expect("a block ends inside its section");
         frame.running = None;
         if std::mem::take(&mut frame.in_setup) {
             return match crate::globals::preludes_installed(&frame.context) {
@@ -111,20 +96,13 @@ impl Run {
                     None => Flow::NextBlock,
                 }
             }
-            Err(kind) => self.block_failed(
-                id,
-                Failure::lua(format!("cannot return a {kind} as a result")),
-            ),
+            Err(kind) => self.block_failed(id, Failure::lua(format!("cannot return a {kind} as a result"))),
         }
     }
 
     /// A raise left the block. A recorded jump wins over it, except over the cancel.
     fn block_raised(&mut self, id: &ChainId, raised: BlockFailure) -> Flow {
-        let frame = self
-            .chain(id)
-            .frame
-            .as_mut()
-            .expect("a block fails inside its section");
+        let frame = self.chain(id).frame.as_mut().expect("a block fails inside its section");
         frame.running = None;
         if matches!(raised, BlockFailure::Interrupted) {
             return self.block_cancelled(id);

@@ -19,23 +19,14 @@ impl Run {
 
     fn start_call(&mut self, id: &ChainId, request: CallRequest) -> Result<(), Failure> {
         let section = self.chain(id).walk.current();
-        let target = self
-            .shared
-            .prompt
-            .visible_from(section)
-            .resolve(&request.target)?;
+        let target = self.shared.prompt.visible_from(section).resolve(&request.target)?;
         let caller = self.chain(id);
         if caller.depth >= CALL_DEPTH_CAP {
             return Err(Failure::CallDepth(CallForm::Call));
         }
         let child_id = caller.next_child();
         let identity = caller.identity.fork(child_id.to_string());
-        let mut chain: Chain = caller.child(
-            child_id.clone(),
-            ChainKind::Call(id.clone()),
-            target,
-            identity,
-        );
+        let mut chain: Chain = caller.child(child_id.clone(), ChainKind::Call(id.clone()), target, identity);
         caller.waiting = Some(Waiting::Call);
         chain.args = request.args;
         chain.var = request.var;

@@ -51,10 +51,7 @@ impl Run {
     /// Closes a section that completed: its final `var` and `argv` go to the chain, its VM is torn down.
     pub(super) fn close_section(&mut self, id: &ChainId) -> Result<(), Failure> {
         let chain = self.chain(id);
-        let frame = chain
-            .frame
-            .as_mut()
-            .expect("a section closes while it is entered");
+        let frame = chain.frame.as_mut().expect("a section closes while it is entered");
         let context = Arc::clone(&frame.context);
         let Some(vm) = frame.vm.take() else {
             chain.frame = None;

@@ -11,9 +11,7 @@ pub(crate) struct Walk {
 
 impl Walk {
     pub(crate) fn starting_at(section: SectionId) -> Self {
-        Self {
-            levels: vec![section],
-        }
+        Self { levels: vec![section] }
     }
 
     /// The section that the walk is in; `None` before the first, in the H1 pass, and after the last.

@@ -34,9 +34,7 @@ pub(crate) struct Measured {
 impl Measured {
     /// Reads a round's usage, `None` where the provider did not report all of it.
     pub(super) fn new(sent: &Snapshot, model: &ModelId, usage: Usage) -> Option<Self> {
-        let total = usage
-            .prompt_tokens?
-            .saturating_add(usage.completion_tokens?);
+        let total = usage.prompt_tokens?.saturating_add(usage.completion_tokens?);
         Some(Self {
             sent: Arc::clone(sent),
             model: model.clone(),
@@ -46,16 +44,10 @@ impl Measured {
 
     /// The tokens of a request that extends the measured one and goes to the same model: the count, and the estimate
     /// of what follows the reply. `None` for any other request.
-    pub(super) fn tokens(
-        &self,
-        records: &[Arc<Record>],
-        messages: &[Message],
-        model: &ModelId,
-    ) -> Option<u64> {
+    pub(super) fn tokens(&self, records: &[Arc<Record>], messages: &[Message], model: &ModelId) -> Option<u64> {
         let sent = runs(&self.sent).count();
-        let extends = self.model == *model
-            && messages.get(sent)?.role == Role::Assistant
-            && kept(&self.sent, records) == sent;
+        let extends =
+            self.model == *model && messages.get(sent)?.role == Role::Assistant && kept(&self.sent, records) == sent;
         extends.then(|| self.tokens.saturating_add(estimate(&messages[sent + 1..])))
     }
 }

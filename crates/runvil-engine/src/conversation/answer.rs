@@ -13,8 +13,8 @@ use super::{
     running::Reason,
 };
 use crate::{
-    ChainId, CompletionError, CompletionErrorKind, EventKind, Failure, ModelReply, RawExchange,
-    ReplyCall, ReplyOrigin, RequestedCall, RoundId, Usage,
+    ChainId, CompletionError, CompletionErrorKind, EventKind, Failure, ModelReply, RawExchange, ReplyCall, ReplyOrigin,
+    RequestedCall, RoundId, Usage,
     run::{Reply, Resume, Run},
     section::SectionContext,
     tools::Advertised,
@@ -87,12 +87,7 @@ impl Run {
         }
     }
 
-    fn round_failed(
-        &mut self,
-        id: &ChainId,
-        round: &PendingRound,
-        error: CompletionError,
-    ) -> Reply {
+    fn round_failed(&mut self, id: &ChainId, round: &PendingRound, error: CompletionError) -> Reply {
         self.report_failed(id, round, &error);
         Failure::from_completion(error).into()
     }
@@ -162,21 +157,13 @@ impl Run {
         let served = Served {
             turn: self.count_turn(id),
             origin: round.origin(),
-            model: reply
-                .sent_to
-                .unwrap_or_else(|| round.model.name().to_owned()),
+            model: reply.sent_to.unwrap_or_else(|| round.model.name().to_owned()),
             round: round.round.clone(),
             finish_reason: reply.finish_reason,
             metrics: reply.metrics,
         };
         let message = is_empty.then(|| EMPTY_REPLY.to_owned());
-        self.report_served(
-            id,
-            &served,
-            message,
-            &reply.metadata_problems,
-            reply.reasoning,
-        );
+        self.report_served(id, &served, message, &reply.metadata_problems, reply.reasoning);
         if is_empty {
             let failure = Failure::EmptyModelReply {
                 message: EMPTY_REPLY.to_owned(),
@@ -185,9 +172,7 @@ impl Run {
             return judge_empty(context, &round, failure);
         }
         match round.of_loop {
-            Some(sent) if !calls.is_empty() => {
-                self.round_called(id, context, served, &sent.advertised, calls)
-            }
+            Some(sent) if !calls.is_empty() => self.round_called(id, context, served, &sent.advertised, calls),
             of_loop => {
                 self.report_reply(id, served, &reply.text);
                 take_text(context, of_loop.as_ref(), reply.text)
@@ -243,13 +228,7 @@ impl Run {
                     body: request,
                 },
             );
-            self.report(
-                id,
-                EventKind::Response {
-                    round,
-                    body: response,
-                },
-            );
+            self.report(id, EventKind::Response { round, body: response });
         }
     }
 
@@ -350,9 +329,8 @@ fn judge_empty(context: &SectionContext, round: &PendingRound, failure: Failure)
         return failure.into();
     };
     let conversation = &mut context.state().conversation;
-    let is_clean = round.of_loop.is_some()
-        && finish_reason.as_deref() == Some(STOP)
-        && conversation.has_answered_calls();
+    let is_clean =
+        round.of_loop.is_some() && finish_reason.as_deref() == Some(STOP) && conversation.has_answered_calls();
     if is_clean {
         conversation.push(Record::text(Role::Assistant, ""));
         done()

@@ -137,7 +137,9 @@ fn part(value: Value) -> Result<ContentPart, PartFault> {
             _ => Err(PartFault::NoText),
         },
         "image_url" => {
-            let Some(Value::Object(mut image)) = fields.remove("image_url") else { return Err(PartFault::NoUrl) };
+            let Some(Value::Object(mut image)) = fields.remove("image_url") else {
+                return Err(PartFault::NoUrl);
+            };
             match image.remove("url") {
                 Some(Value::String(url)) => Ok(ContentPart::ImageUrl {
                     image_url: ImageUrl { url },
@@ -192,11 +194,7 @@ fn call(value: Value) -> Result<RoundCall, CallFault> {
         Some(Value::Object(arguments)) => arguments,
         Some(_) => return Err(CallFault::Arguments),
     };
-    Ok(RoundCall {
-        id,
-        name,
-        arguments,
-    })
+    Ok(RoundCall { id, name, arguments })
 }
 
 fn meta(value: Option<Value>) -> Result<Option<Value>, RecordFault> {
@@ -276,10 +274,7 @@ mod tests {
             Record::check(record)
         };
         assert_eq!(with("meta", "user").expect("a record").meta, None);
-        assert_eq!(
-            with("tool_call_id", "tool"),
-            Err(RecordFault::ToolCallIdType)
-        );
+        assert_eq!(with("tool_call_id", "tool"), Err(RecordFault::ToolCallIdType));
         assert_eq!(with("tool_calls", "assistant"), Err(RecordFault::Calls));
         assert_eq!(with("content", "user"), Err(RecordFault::Content));
     }

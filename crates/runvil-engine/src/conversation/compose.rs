@@ -19,10 +19,7 @@ pub(super) fn runs(records: &[Arc<Record>]) -> impl Iterator<Item = Range<usize>
     std::iter::from_fn(move || {
         let first = records.get(start)?;
         let mut end = start + 1;
-        while records
-            .get(end)
-            .is_some_and(|next| joins(&records[end - 1], next))
-        {
+        while records.get(end).is_some_and(|next| joins(&records[end - 1], next)) {
             end += 1;
         }
         debug_assert_eq!(first.role, records[end - 1].role, "a run has one role");
@@ -39,22 +36,14 @@ fn joins(last: &Record, next: &Record) -> bool {
 
 /// Whether two runs, each of its own list, are the same message to a model.
 pub(super) fn same_message(one: &[Arc<Record>], other: &[Arc<Record>]) -> bool {
-    let same_records = one.len() == other.len()
-        && one
-            .iter()
-            .zip(other)
-            .all(|(one, other)| Arc::ptr_eq(one, other));
+    let same_records = one.len() == other.len() && one.iter().zip(other).all(|(one, other)| Arc::ptr_eq(one, other));
     same_records || merge(one) == merge(other)
 }
 
 /// One run as one message.
 fn merge(run: &[Arc<Record>]) -> Message {
     let last = run.last().expect("a run holds a record");
-    let separator = if last.role == Role::Assistant {
-        ""
-    } else {
-        BLANK_LINE
-    };
+    let separator = if last.role == Role::Assistant { "" } else { BLANK_LINE };
     Message {
         role: last.role,
         content: merge_content(run, separator),
@@ -96,9 +85,7 @@ fn into_parts(content: Content) -> Vec<ContentPart> {
 
 /// A text part, none for empty text.
 fn text_part(text: &str) -> Option<ContentPart> {
-    (!text.is_empty()).then(|| ContentPart::Text {
-        text: text.to_owned(),
-    })
+    (!text.is_empty()).then(|| ContentPart::Text { text: text.to_owned() })
 }
 
 #[cfg(test)]
@@ -148,8 +135,7 @@ mod tests {
     #[test]
     fn parts_of_users_are_set_apart_by_a_part_even_beside_empty_text() {
         let part = json!({ "type": "text", "text": "x" });
-        let records =
-            json!([{ "role": "user", "content": "" }, { "role": "user", "content": [part] }]);
+        let records = json!([{ "role": "user", "content": "" }, { "role": "user", "content": [part] }]);
         let blank = json!({ "type": "text", "text": "\n\n" });
         assert_eq!(
             composed(&records),
@@ -199,11 +185,9 @@ mod tests {
         let calls = prop::collection::vec(call, 0..3);
         prop_oneof![
             content().prop_map(|it| json!({ "role": "user", "content": it })),
-            (content(), calls).prop_map(
-                |(it, calls)| json!({ "role": "assistant", "content": it, "tool_calls": calls })
-            ),
-            (content(), id)
-                .prop_map(|(it, id)| json!({ "role": "tool", "content": it, "tool_call_id": id })),
+            (content(), calls)
+                .prop_map(|(it, calls)| json!({ "role": "assistant", "content": it, "tool_calls": calls })),
+            (content(), id).prop_map(|(it, id)| json!({ "role": "tool", "content": it, "tool_call_id": id })),
         ]
     }
 

@@ -56,8 +56,7 @@ pub(super) fn fits(tokens: u64, model: &Model) -> bool {
 /// The length of a value as compact JSON, in bytes.
 pub(super) fn serialized_len(value: &impl Serialize) -> usize {
     let mut count = Count(0);
-    serde_json::to_writer(&mut count, value)
-        .expect("plain data serializes, and counting cannot fail");
+    serde_json::to_writer(&mut count, value).expect("plain data serializes, and counting cannot fail");
     count.0
 }
 
@@ -104,11 +103,7 @@ mod tests {
             (1, None, 0),
             (1, Some(1), 0),
         ] {
-            assert_eq!(
-                reserve(context, max_tokens),
-                expected,
-                "{context} {max_tokens:?}"
-            );
+            assert_eq!(reserve(context, max_tokens), expected, "{context} {max_tokens:?}");
         }
     }
 
@@ -126,10 +121,7 @@ mod tests {
             Message::text(Role::User, "x".repeat(397)),
         ];
         assert_eq!(estimate(&messages), 400 / 4 + 2 * 4);
-        assert_eq!(
-            estimate(&[Message::text(Role::User, "x".repeat(100_000))]),
-            25_004
-        );
+        assert_eq!(estimate(&[Message::text(Role::User, "x".repeat(100_000))]), 25_004);
         assert_eq!(estimate(&[]), 0);
     }
 
@@ -137,13 +129,9 @@ mod tests {
     fn only_text_parts_count_and_calls_count_whole() {
         let mut message = Message::text(Role::Assistant, "");
         message.content = Content::Parts(vec![
-            ContentPart::Text {
-                text: "é".repeat(10),
-            },
+            ContentPart::Text { text: "é".repeat(10) },
             ContentPart::ImageUrl {
-                image_url: ImageUrl {
-                    url: "u".repeat(1000),
-                },
+                image_url: ImageUrl { url: "u".repeat(1000) },
             },
         ]);
         let call = FunctionCall {

@@ -27,9 +27,7 @@ pub(crate) struct Conversation {
 /// Why `replace` refuses an edit.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum ReplaceFault {
-    #[error(
-        "replace works only inside a compactor; rewrite history with models.compact(compactor, reason)"
-    )]
+    #[error("replace works only inside a compactor; rewrite history with models.compact(compactor, reason)")]
     NoCompactor,
     #[error("replace {bound} must be an integer, got {actual}")]
     Bound {
@@ -63,10 +61,7 @@ impl Conversation {
 
     /// Appends a record, unless it is a system record behind another one.
     pub(crate) fn append(&mut self, record: Record) -> Result<(), RecordError> {
-        let leads = self
-            .records
-            .last()
-            .is_none_or(|last| last.role == Role::System);
+        let leads = self.records.last().is_none_or(|last| last.role == Role::System);
         if record.role == Role::System && !leads {
             return Err(At::new(self.next_position(), RecordFault::LateSystem));
         }
@@ -80,11 +75,7 @@ impl Conversation {
     }
 
     /// The index range of a `replace`.
-    pub(crate) fn replace_range(
-        &self,
-        first: i64,
-        last: i64,
-    ) -> Result<std::ops::Range<usize>, ReplaceFault> {
+    pub(crate) fn replace_range(&self, first: i64, last: i64) -> Result<std::ops::Range<usize>, ReplaceFault> {
         let count = self.records.len();
         let out_of_bounds = ReplaceFault::OutOfBounds { first, last, count };
         let index = |bound: i64| usize::try_from(bound).ok();
@@ -96,11 +87,7 @@ impl Conversation {
     }
 
     /// Puts records in the place of a range, all or none.
-    pub(crate) fn replace(
-        &mut self,
-        range: std::ops::Range<usize>,
-        records: Vec<Record>,
-    ) -> Result<(), RecordError> {
+    pub(crate) fn replace(&mut self, range: std::ops::Range<usize>, records: Vec<Record>) -> Result<(), RecordError> {
         let mut edited = self.records.clone();
         edited.splice(range, records.into_iter().map(Arc::new));
         if let Some(position) = late_system(&edited) {
@@ -129,10 +116,7 @@ impl Conversation {
 /// The position of the first system record behind another one.
 fn late_system(records: &[Arc<Record>]) -> Option<usize> {
     let is_system = |record: &Arc<Record>| record.role == Role::System;
-    let leading = records
-        .iter()
-        .take_while(|record| is_system(record))
-        .count();
+    let leading = records.iter().take_while(|record| is_system(record)).count();
     let late = records[leading..].iter().position(is_system)?;
     Some(leading + late + 1)
 }

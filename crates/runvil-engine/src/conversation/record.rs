@@ -42,13 +42,7 @@ pub(crate) enum Field {
 }
 
 impl Field {
-    pub(crate) const ALL: [Self; 5] = [
-        Self::Role,
-        Self::Content,
-        Self::ToolCalls,
-        Self::ToolCallId,
-        Self::Meta,
-    ];
+    pub(crate) const ALL: [Self; 5] = [Self::Role, Self::Content, Self::ToolCalls, Self::ToolCallId, Self::Meta];
 
     pub(crate) fn name(self) -> &'static str {
         match self {
@@ -62,9 +56,7 @@ impl Field {
 
     /// The field of exactly this name.
     pub(crate) fn named(name: &[u8]) -> Option<Self> {
-        Self::ALL
-            .into_iter()
-            .find(|field| field.name().as_bytes() == name)
+        Self::ALL.into_iter().find(|field| field.name().as_bytes() == name)
     }
 }
 

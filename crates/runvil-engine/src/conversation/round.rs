@@ -75,12 +75,10 @@ impl Run {
     pub(crate) fn start_round(&mut self, id: &ChainId, request: RoundRequest) -> Asked {
         let context = Arc::clone(self.chain(id).context());
         match request {
-            RoundRequest::Infer { model, prompt } => {
-                match model.or_else(|| context.section_model()) {
-                    Some(model) => self.send_infer(id, model, prompt),
-                    None => Reply::Raise(no_model(&context)).into(),
-                }
-            }
+            RoundRequest::Infer { model, prompt } => match model.or_else(|| context.section_model()) {
+                Some(model) => self.send_infer(id, model, prompt),
+                None => Reply::Raise(no_model(&context)).into(),
+            },
             RoundRequest::Loop => self.start_loop_round(id, &context),
         }
     }
@@ -123,11 +121,7 @@ impl Run {
     }
 
     /// Chooses the model, delivers the notices, renders the tools, checks and composes the list, and prechecks it.
-    fn prepare_round(
-        &mut self,
-        id: &ChainId,
-        context: &Arc<SectionContext>,
-    ) -> Result<Prepared, Refusal> {
+    fn prepare_round(&mut self, id: &ChainId, context: &Arc<SectionContext>) -> Result<Prepared, Refusal> {
         let model = context.state().conversation.loop_model();
         let model = model
             .or_else(|| context.section_model())
@@ -140,12 +134,7 @@ impl Run {
         context.state().conversation.prepare(model, advertised)
     }
 
-    fn send_loop_round(
-        &mut self,
-        id: &ChainId,
-        context: &SectionContext,
-        prepared: Prepared,
-    ) -> Asked {
+    fn send_loop_round(&mut self, id: &ChainId, context: &SectionContext, prepared: Prepared) -> Asked {
         let Prepared {
             model,
             messages,
@@ -165,14 +154,7 @@ impl Run {
     }
 
     /// Reports what a request adds to the last one on its list.
-    fn report_chat(
-        &mut self,
-        id: &ChainId,
-        round: &RoundId,
-        model: &Model,
-        kept: usize,
-        messages: &[Message],
-    ) {
+    fn report_chat(&mut self, id: &ChainId, round: &RoundId, model: &Model, kept: usize, messages: &[Message]) {
         self.report(
             id,
             EventKind::Chat {
@@ -185,13 +167,7 @@ impl Run {
     }
 
     /// Issues a round; the chain waits for its answer.
-    fn send(
-        &mut self,
-        id: &ChainId,
-        messages: Vec<Message>,
-        tools: Vec<ToolSchema>,
-        pending: PendingRound,
-    ) -> Asked {
+    fn send(&mut self, id: &ChainId, messages: Vec<Message>, tools: Vec<ToolSchema>, pending: PendingRound) -> Asked {
         let model = &pending.model;
         let effect = ModelRound {
             round: pending.round.clone(),

@@ -11,9 +11,7 @@ use crate::wire::{Content, Role};
 /// The rule that a list breaks.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum ListFault {
-    #[error(
-        "is a system message with content parts; only plain text system messages can be composed"
-    )]
+    #[error("is a system message with content parts; only plain text system messages can be composed")]
     SystemParts,
     #[error("sets tool_calls but is not an assistant message")]
     StrayCalls,
@@ -57,10 +55,7 @@ pub(crate) fn check(records: &[Arc<Record>]) -> Result<(), ListError> {
 
 /// Two or more leading system records compose into one, so all of them are plain text.
 fn check_leading_block(records: &[Arc<Record>]) -> Result<(), ListError> {
-    let leading = records
-        .iter()
-        .take_while(|record| record.role == Role::System)
-        .count();
+    let leading = records.iter().take_while(|record| record.role == Role::System).count();
     let parts = |record: &Arc<Record>| matches!(record.content, Content::Parts(_));
     match records[..leading].iter().position(parts) {
         Some(index) if leading > 1 => Err(At::new(index + 1, ListFault::SystemParts)),
@@ -88,10 +83,7 @@ impl<'a> Open<'a> {
 
     /// Every call was answered.
     fn settle(&self) -> Result<(), ListError> {
-        let unanswered = self
-            .calls
-            .iter()
-            .find(|call| self.pending.contains(&*call.id));
+        let unanswered = self.calls.iter().find(|call| self.pending.contains(&*call.id));
         match unanswered {
             None => Ok(()),
             Some(call) => Err(At::new(self.position, ListFault::NoResult(call.id.clone()))),
@@ -106,8 +98,7 @@ mod tests {
     use super::*;
 
     fn list(records: serde_json::Value) -> Vec<Arc<Record>> {
-        let records: Vec<serde_json::Value> =
-            serde_json::from_value(records).expect("a list of records");
+        let records: Vec<serde_json::Value> = serde_json::from_value(records).expect("a list of records");
         records
             .into_iter()
             .map(|record| Arc::new(Record::check(record).expect("a record")))
@@ -151,10 +142,7 @@ mod tests {
         assert_eq!(fault(json!([calls, result("b"), result("a")])), None);
         assert_eq!(
             fault(json!([calls, result("b"), result("b"), result("a")])),
-            Some(
-                "messages[3] is an orphan tool record: no pending assistant tool call with id \"b\""
-                    .to_owned()
-            )
+            Some("messages[3] is an orphan tool record: no pending assistant tool call with id \"b\"".to_owned())
         );
     }
 

@@ -139,8 +139,7 @@ impl Conversation {
         };
         match running.overflow.take() {
             Some(Overflow {
-                before: Some(before),
-                ..
+                before: Some(before), ..
             }) => {
                 self.records = before;
                 Err(reason.exhausted())
@@ -157,12 +156,7 @@ impl Conversation {
     }
 
     /// Appends a tool round whose every call has its result. `cap` is the most rounds that the loop may take.
-    pub(crate) fn record_calls(
-        &mut self,
-        round: &RoundCalls,
-        results: Vec<String>,
-        cap: u32,
-    ) -> Result<(), Failure> {
+    pub(crate) fn record_calls(&mut self, round: &RoundCalls, results: Vec<String>, cap: u32) -> Result<(), Failure> {
         self.push(Record::of_calls(round.calls.clone()));
         for (call, text) in round.calls.iter().zip(results) {
             self.push(Record::result(call, text));

@@ -35,7 +35,9 @@ impl Arguments {
     /// Parses an argument string under the prompt's declaration. Text that is not JSON, and JSON null, give nil.
     pub(crate) fn derive(declared: &Args, text: String) -> Self {
         let argv = if declared.structured {
-            serde_json::from_str(&text).ok().filter(|value: &serde_json::Value| !value.is_null())
+            serde_json::from_str(&text)
+                .ok()
+                .filter(|value: &serde_json::Value| !value.is_null())
         } else {
             Some(json!({ "prose": text }))
         };
@@ -70,11 +72,7 @@ pub(super) fn install(vm: &Vm, context: &SectionContext) -> mlua::Result<()> {
 }
 
 /// The arguments of a chain that this section starts: its own where it is given an input, else those of this chain.
-pub(crate) fn of_child(
-    lua: &Lua,
-    context: &SectionContext,
-    input: Option<String>,
-) -> Result<Arc<Arguments>, Failure> {
+pub(crate) fn of_child(lua: &Lua, context: &SectionContext, input: Option<String>) -> Result<Arc<Arguments>, Failure> {
     match input {
         Some(input) => {
             let declared = &context.run.prompt.tree().frontmatter.args;
@@ -89,13 +87,24 @@ pub(crate) fn current(lua: &Lua, context: &SectionContext) -> Result<Arc<Argumen
     if context.section.is_some() {
         return Ok(Arc::clone(&context.args));
     }
-    let left = lua.globals().raw_get("argv").map_err(|error| Failure::lua(error.to_string()))?;
+    let left = lua
+        .globals()
+        .raw_get("argv")
+        .map_err(|error| Failure::lua(error.to_string()))?;
     let argv = match left {
         Value::Nil => None,
         value if is_data(&value) => {
             Some(runvil_lua::to_json(lua, &value, "argv").map_err(|problem| Failure::lua(problem.to_string()))?)
         }
-        other => return Err(Failure::lua(format!("argv must be JSON data, got {}", lua_type(&other)))),
+        other => {
+            return Err(Failure::lua(format!(
+                "argv must be JSON data, got {}",
+                lua_type(&other)
+            )));
+        }
     };
-    Ok(Arc::new(Arguments { text: context.args.text.clone(), argv }))
+    Ok(Arc::new(Arguments {
+        text: context.args.text.clone(),
+        argv,
+    }))
 }

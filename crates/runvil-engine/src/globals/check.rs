@@ -46,10 +46,7 @@ pub(crate) fn string(name: &str, value: Option<&Value>) -> Result<String, Failur
 }
 
 /// An optional string argument: a string, nil, or nothing.
-pub(crate) fn optional_string(
-    name: &str,
-    value: Option<&Value>,
-) -> Result<Option<String>, Failure> {
+pub(crate) fn optional_string(name: &str, value: Option<&Value>) -> Result<Option<String>, Failure> {
     match value {
         None | Some(Value::Nil) => Ok(None),
         given => string(name, given).map(Some),
@@ -60,13 +57,8 @@ pub(crate) fn optional_string(
 pub(crate) fn whole_number(value: &Value) -> Option<i64> {
     match value {
         Value::Integer(integer) => Some(*integer),
-        #[expect(
-            clippy::cast_possible_truncation,
-            reason = "the float is whole and in range"
-        )]
-        Value::Number(float) if float.fract() == 0.0 && (-TWO_TO_63..TWO_TO_63).contains(float) => {
-            Some(*float as i64)
-        }
+        #[expect(clippy::cast_possible_truncation, reason = "the float is whole and in range")]
+        Value::Number(float) if float.fract() == 0.0 && (-TWO_TO_63..TWO_TO_63).contains(float) => Some(*float as i64),
         _ => None,
     }
 }

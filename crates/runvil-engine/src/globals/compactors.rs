@@ -34,9 +34,7 @@ impl From<CompactFault> for Failure {
 /// `open_compaction`, `begin`, `settle`, `record`, `fail` and `clear`.
 pub(super) fn natives(lua: &Lua, context: &Arc<SectionContext>) -> mlua::Result<[Function; 6]> {
     Ok([
-        native(lua, context, |_, context, arguments| {
-            Ok(open(context, &arguments)?)
-        })?,
+        native(lua, context, |_, context, arguments| Ok(open(context, &arguments)?))?,
         native(lua, context, |_, context, ()| {
             context.state().conversation.begin_compaction();
             Ok(())
@@ -48,9 +46,7 @@ pub(super) fn natives(lua: &Lua, context: &Arc<SectionContext>) -> mlua::Result<
             record(context, &round, &results)
         })?,
         lua.create_function(|_, reason: Value| Ok(fail(&reason)?))?,
-        native(lua, context, |_, context, _: MultiValue| {
-            Ok(clear(context)?)
-        })?,
+        native(lua, context, |_, context, _: MultiValue| Ok(clear(context)?))?,
     ])
 }
 
@@ -87,14 +83,8 @@ fn clear(context: &SectionContext) -> Result<(), Failure> {
 }
 
 /// Appends a tool round whose calls were all answered.
-fn record(
-    context: &SectionContext,
-    round: &UserDataRef<RoundCalls>,
-    results: &Table,
-) -> mlua::Result<()> {
-    let results = results
-        .sequence_values::<String>()
-        .collect::<mlua::Result<Vec<_>>>()?;
+fn record(context: &SectionContext, round: &UserDataRef<RoundCalls>, results: &Table) -> mlua::Result<()> {
+    let results = results.sequence_values::<String>().collect::<mlua::Result<Vec<_>>>()?;
     let cap = context.run.round_cap();
     let conversation = &mut context.state().conversation;
     Ok(conversation.record_calls(round, results, cap)?)

@@ -22,9 +22,13 @@ use crate::{
 /// Why `jump` cannot take place, and what its own unwinding says.
 #[derive(Debug, thiserror::Error)]
 enum JumpRefusal {
-    #[error("jump is unavailable inside a local tool handler: return a value from the handler and call jump from the block after the tool call returns")]
+    #[error(
+        "jump is unavailable inside a local tool handler: return a value from the handler and call jump from the block after the tool call returns"
+    )]
     InHandler,
-    #[error("jump is unavailable while a library loads: return a value from the library and call jump from the section after require returns")]
+    #[error(
+        "jump is unavailable while a library loads: return a value from the library and call jump from the section after require returns"
+    )]
     InLibrary,
     #[error("jump transfer")]
     Transfer,

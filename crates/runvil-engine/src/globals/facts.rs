@@ -63,8 +63,18 @@ pub(crate) fn get(context: &SectionContext, field: &str) -> Option<Value> {
 
 /// Every field that there is now.
 pub(crate) fn all(context: &SectionContext) -> Value {
-    const FIELDS: [&str; 8] =
-        ["when", "id", "taskid", "section_name", "execution", "section_count", "index", "model"];
-    let fields = FIELDS.into_iter().filter_map(|field| Some((field.to_owned(), get(context, field)?)));
+    const FIELDS: [&str; 8] = [
+        "when",
+        "id",
+        "taskid",
+        "section_name",
+        "execution",
+        "section_count",
+        "index",
+        "model",
+    ];
+    let fields = FIELDS
+        .into_iter()
+        .filter_map(|field| Some((field.to_owned(), get(context, field)?)));
     Value::Object(fields.collect::<Map<_, _>>())
 }

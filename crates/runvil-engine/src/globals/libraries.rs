@@ -93,14 +93,19 @@ fn begin(lua: &Lua, context: &SectionContext, library: SectionId) -> mlua::Resul
     {
         let mut state = context.state();
         if let Some(first) = state.libraries.loading.iter().position(|load| load.library == library) {
-            let chain = state.libraries.loading[first..].iter().map(|load| load.library).chain([library]);
+            let chain = state.libraries.loading[first..]
+                .iter()
+                .map(|load| load.library)
+                .chain([library]);
             let headings: Vec<_> = chain.map(|id| tree[id].heading()).collect();
             return Err(Failure::from(RequireError::Cycle(headings.join(" -> "))).into());
         }
         let outer_prose = state.prose.clone();
         state.libraries.loading.push(Load { library, outer_prose });
     }
-    context.report(EventKind::LuaLibraryLoadStarted { library: tree[library].heading() });
+    context.report(EventKind::LuaLibraryLoadStarted {
+        library: tree[library].heading(),
+    });
     let blocks = lua.create_table()?;
     for lua_block in tree[library].blocks.iter().filter_map(Block::as_lua) {
         let function = runvil_lua::load(lua, context.run.prompt.chunk(lua_block))?;
@@ -112,7 +117,9 @@ fn begin(lua: &Lua, context: &SectionContext, library: SectionId) -> mlua::Resul
 /// Makes the prose right above a library's block pending while that block runs.
 fn enter(context: &SectionContext, place: usize) {
     let mut state = context.state();
-    let Some(library) = state.libraries.position() else { return };
+    let Some(library) = state.libraries.position() else {
+        return;
+    };
     let mut above = None;
     let mut seen = 0;
     for block in &context.run.prompt.tree()[library].blocks {
@@ -132,7 +139,9 @@ fn enter(context: &SectionContext, place: usize) {
 
 /// Ends the innermost load, and puts the prose of whoever required it back.
 fn end(context: &SectionContext, succeeded: bool) {
-    let Some(load) = context.state().libraries.loading.pop() else { return };
+    let Some(load) = context.state().libraries.loading.pop() else {
+        return;
+    };
     let library = context.run.prompt.tree()[load.library].heading();
     context.state().prose = load.outer_prose;
     context.report(if succeeded {

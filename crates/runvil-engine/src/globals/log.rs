@@ -12,7 +12,11 @@ use crate::{EventKind, Failure, LogQuota, section::SectionContext};
 /// Makes `log` with the section VM's quotas.
 pub(super) fn function(lua: &Lua, context: &Arc<SectionContext>) -> mlua::Result<Function> {
     let own = Arc::clone(context);
-    let report = move |message: &str| own.report(EventKind::Lua { message: message.to_owned() });
+    let report = move |message: &str| {
+        own.report(EventKind::Lua {
+            message: message.to_owned(),
+        })
+    };
     let origin = |refusal| {
         let quota = match refusal {
             LogRefusal::Events => LogQuota::Events,

@@ -7,8 +7,7 @@ use std::sync::{Arc, OnceLock};
 use runvil_lua::{
     Vm,
     mlua::{
-        self, AnyUserData, IntoLuaMulti, Lua, MetaMethod, MultiValue, UserData, UserDataMethods,
-        UserDataRef, Value,
+        self, AnyUserData, IntoLuaMulti, Lua, MetaMethod, MultiValue, UserData, UserDataMethods, UserDataRef, Value,
     },
 };
 use serde_json::Map;
@@ -68,9 +67,7 @@ impl UserData for MessageList {
                 Ok(replace(lua, context, arguments)?)
             })
         });
-        methods.add_meta_method(MetaMethod::Len, |_, list, ()| {
-            Ok(list.0.state().conversation.len())
-        });
+        methods.add_meta_method(MetaMethod::Len, |_, list, ()| Ok(list.0.state().conversation.len()));
         methods.add_meta_method(MetaMethod::Index, |_, list, key: Value| Ok(list.read(&key)));
         methods.add_meta_function(MetaMethod::NewIndex, |_, _: MultiValue| {
             Err::<(), _>(mlua::Error::runtime(ASSIGNED))
@@ -101,10 +98,7 @@ fn edit(
             method(&list.0, arguments)?;
             Ok(receiver.clone())
         }
-        _ => Err(Failure::lua(format!(
-            "call {name} on messages with a colon: messages:{name}(...)"
-        ))
-        .into()),
+        _ => Err(Failure::lua(format!("call {name} on messages with a colon: messages:{name}(...)")).into()),
     }
 }
 
@@ -118,12 +112,7 @@ fn fields(role: Role) -> &'static [&'static str] {
 }
 
 /// A builder: the record of its role, with a field for each argument that is not nil.
-fn build(
-    lua: &Lua,
-    context: &SectionContext,
-    role: Role,
-    arguments: &MultiValue,
-) -> Result<(), Failure> {
+fn build(lua: &Lua, context: &SectionContext, role: Role, arguments: &MultiValue) -> Result<(), Failure> {
     let conversation = &mut context.state().conversation;
     let position = conversation.next_position();
     let refuse = |fault| Failure::from(At::new(position, fault));
@@ -133,8 +122,8 @@ fn build(
         if value.is_nil() {
             continue;
         }
-        let value = data::to_json(lua, value, field)
-            .map_err(|reason| refuse(RecordFault::FieldNotJson { field, reason }))?;
+        let value =
+            data::to_json(lua, value, field).map_err(|reason| refuse(RecordFault::FieldNotJson { field, reason }))?;
         table.insert((*field).to_owned(), value);
     }
     let record = Record::check(table.into()).map_err(refuse)?;
@@ -191,15 +180,13 @@ fn bound(name: &'static str, value: Option<Value>) -> Result<i64, ReplaceFault> 
 /// `pairs(messages)`: stops at the count that the list had when the walk began, and reads the live list.
 fn walk(lua: &Lua, list: AnyUserData) -> mlua::Result<MultiValue> {
     let count = list.borrow::<MessageList>()?.0.state().conversation.len();
-    let next = lua.create_function(
-        move |lua, (list, position): (UserDataRef<MessageList>, usize)| {
-            let position = position + 1;
-            let record = list.read(&Value::Integer(position as i64));
-            match record.filter(|_| position <= count) {
-                Some(record) => (position, record).into_lua_multi(lua),
-                None => ().into_lua_multi(lua),
-            }
-        },
-    )?;
+    let next = lua.create_function(move |lua, (list, position): (UserDataRef<MessageList>, usize)| {
+        let position = position + 1;
+        let record = list.read(&Value::Integer(position as i64));
+        match record.filter(|_| position <= count) {
+            Some(record) => (position, record).into_lua_multi(lua),
+            None => ().into_lua_multi(lua),
+        }
+    })?;
     (next, list, 0).into_lua_multi(lua)
 }

@@ -98,22 +98,13 @@ fn handle(lua: &Lua, model: Arc<Model>) -> mlua::Result<mlua::AnyUserData> {
 }
 
 /// `models.use`: selects a bound role for the section's rounds.
-fn select(
-    context: &SectionContext,
-    count: usize,
-    label: &Value,
-    options: &Value,
-) -> Result<Arc<Model>, Failure> {
+fn select(context: &SectionContext, count: usize, label: &Value, options: &Value) -> Result<Arc<Model>, Failure> {
     if count > 2 {
         return Err(RoleFault::TooManyArguments(count).into());
     }
     let label = string("label", Some(label))?;
     runvil_syntax::check_alias(&label).map_err(RoleFault::Alias)?;
-    let role = context
-        .run
-        .roles
-        .get(&label)
-        .ok_or(RoleFault::UseUnbound(label))?;
+    let role = context.run.roles.get(&label).ok_or(RoleFault::UseUnbound(label))?;
     let sampling = Sampling::read(options).map_err(RoleFault::Option)?;
     let selected = Arc::new(role.with(sampling));
     context.state().selection = Some(Arc::clone(&selected));

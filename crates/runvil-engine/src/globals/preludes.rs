@@ -17,20 +17,73 @@ static PRELUDES: Helper = Helper::new("runvil/preludes.lua", include_str!("../lu
 
 /// What the author's globals lend to prelude code. `var` is a view beside them.
 const LENT: [&str; 20] = [
-    "assert", "error", "getmetatable", "ipairs", "next", "pairs", "pcall", "select", "setmetatable", "tonumber",
-    "tostring", "type", "xpcall", "string", "table", "math", "tools", "store", "untrusted", "json",
+    "assert",
+    "error",
+    "getmetatable",
+    "ipairs",
+    "next",
+    "pairs",
+    "pcall",
+    "select",
+    "setmetatable",
+    "tonumber",
+    "tostring",
+    "type",
+    "xpcall",
+    "string",
+    "table",
+    "math",
+    "tools",
+    "store",
+    "untrusted",
+    "json",
 ];
 
 /// The Engine's own names, whether or not a section has them.
 const ENGINE: [&str; 21] = [
-    "args", "argv", "call", "compactors", "item", "json", "jump", "log", "messages", "models", "packs", "prompt",
-    "prose", "require", "store", "sys", "tasks", "tools", "ui", "untrusted", "var",
+    "args",
+    "argv",
+    "call",
+    "compactors",
+    "item",
+    "json",
+    "jump",
+    "log",
+    "messages",
+    "models",
+    "packs",
+    "prompt",
+    "prose",
+    "require",
+    "store",
+    "sys",
+    "tasks",
+    "tools",
+    "ui",
+    "untrusted",
+    "var",
 ];
 
 /// The sandbox's own names.
 const STANDARD: [&str; 18] = [
-    "_G", "_VERSION", "assert", "error", "getmetatable", "ipairs", "math", "next", "pairs", "pcall", "select",
-    "setmetatable", "string", "table", "tonumber", "tostring", "type", "xpcall",
+    "_G",
+    "_VERSION",
+    "assert",
+    "error",
+    "getmetatable",
+    "ipairs",
+    "math",
+    "next",
+    "pairs",
+    "pcall",
+    "select",
+    "setmetatable",
+    "string",
+    "table",
+    "tonumber",
+    "tostring",
+    "type",
+    "xpcall",
 ];
 
 /// The words that no name can be.
@@ -42,14 +95,24 @@ const KEYWORDS: [&str; 23] = [
 /// A prelude that cannot install.
 #[derive(Debug, thiserror::Error)]
 enum PreludeFault {
-    #[error("Pack `{pack}`: its prelude failed to load: {message}. A prelude only defines functions; it must not call tools while loading.{traceback}")]
-    Load { pack: String, message: String, traceback: String },
+    #[error(
+        "Pack `{pack}`: its prelude failed to load: {message}. A prelude only defines functions; it must not call tools while loading.{traceback}"
+    )]
+    Load {
+        pack: String,
+        message: String,
+        traceback: String,
+    },
     #[error("Pack `{pack}`: its prelude defines the global `{name}`, which is already an Engine global")]
     Bound { pack: String, name: String },
     #[error("Pack `{pack}`: its prelude defines the global `{name}`, which Pack `{owner}`'s prelude already defines")]
     Owned { pack: String, name: String, owner: String },
     #[error("Pack `{pack}`: its prelude defines the global `{name}`, which is reserved as {kind}")]
-    Reserved { pack: String, name: String, kind: &'static str },
+    Reserved {
+        pack: String,
+        name: String,
+        kind: &'static str,
+    },
     #[error("Pack `{pack}`: its prelude defines a global under {key}; a global's name must be a UTF-8 string")]
     Name { pack: String, key: String },
 }
@@ -74,7 +137,9 @@ pub(crate) fn start(vm: &Vm, context: &Arc<SectionContext>) -> Result<Option<Blo
     if count == 0 {
         return Ok(None);
     }
-    begin(vm, context, count).map(Some).map_err(|error| Failure::lua(error.to_string()))
+    begin(vm, context, count)
+        .map(Some)
+        .map_err(|error| Failure::lua(error.to_string()))
 }
 
 fn begin(vm: &Vm, context: &Arc<SectionContext>, count: usize) -> mlua::Result<Block> {
@@ -126,22 +191,25 @@ fn environment(lua: &Lua) -> mlua::Result<Table> {
 }
 
 /// Makes what a prelude assigned globals of the section, or nothing of it.
-fn install(
-    lua: &Lua,
-    pack: &str,
-    environment: &Table,
-    owners: &mut BTreeMap<String, String>,
-) -> Result<(), Failure> {
+fn install(lua: &Lua, pack: &str, environment: &Table, owners: &mut BTreeMap<String, String>) -> Result<(), Failure> {
     let internal = |error: mlua::Error| Failure::lua(error.to_string());
     let mut defined = BTreeMap::new();
     for (key, value) in runvil_lua::ordered_pairs(environment).map_err(internal)? {
         let Value::String(name) = &key else {
             let key = format!("a key of type {}", type_name(&key));
-            return Err(PreludeFault::Name { pack: pack.to_owned(), key }.into());
+            return Err(PreludeFault::Name {
+                pack: pack.to_owned(),
+                key,
+            }
+            .into());
         };
         let Ok(name) = name.to_str() else {
             let key = "a string key that is not valid UTF-8".to_owned();
-            return Err(PreludeFault::Name { pack: pack.to_owned(), key }.into());
+            return Err(PreludeFault::Name {
+                pack: pack.to_owned(),
+                key,
+            }
+            .into());
         };
         defined.insert(name.to_owned(), value);
     }
@@ -152,7 +220,12 @@ fn install(
             return Err(PreludeFault::Reserved { pack, name, kind }.into());
         }
         if let Some(owner) = owners.get(&name) {
-            return Err(PreludeFault::Owned { pack, name, owner: owner.clone() }.into());
+            return Err(PreludeFault::Owned {
+                pack,
+                name,
+                owner: owner.clone(),
+            }
+            .into());
         }
         if !globals.raw_get::<Value>(name.as_str()).map_err(internal)?.is_nil() {
             return Err(PreludeFault::Bound { pack, name }.into());
@@ -192,9 +265,11 @@ fn reserved(name: &str) -> Option<&'static str> {
 pub(crate) fn installed(context: &SectionContext) -> Result<(), Failure> {
     let loading = std::mem::take(&mut context.state().tools.loading);
     match loading {
-        Loading::CalledTool(place) => {
-            Err(load_failure(context, place, "tools.call is unavailable while a prelude loads"))
-        }
+        Loading::CalledTool(place) => Err(load_failure(
+            context,
+            place,
+            "tools.call is unavailable while a prelude loads",
+        )),
         Loading::Done | Loading::Prelude(_) => Ok(()),
     }
 }
@@ -218,5 +293,10 @@ fn load_failure(context: &SectionContext, place: usize, text: &str) -> Failure {
         None => (text, ""),
     };
     let pack = context.run.catalog.preludes()[place].pack.clone();
-    PreludeFault::Load { pack, message: message.to_owned(), traceback: traceback.to_owned() }.into()
+    PreludeFault::Load {
+        pack,
+        message: message.to_owned(),
+        traceback: traceback.to_owned(),
+    }
+    .into()
 }

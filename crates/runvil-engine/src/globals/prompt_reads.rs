@@ -23,7 +23,9 @@ pub(super) fn table(lua: &Lua, context: &Arc<SectionContext>) -> mlua::Result<Ta
     table.raw_set(
         "section",
         lua.create_function(move |lua, target: Value| {
-            read(&own, &target, |section| lua.create_string(&section.markdown).map(Value::String))
+            read(&own, &target, |section| {
+                lua.create_string(&section.markdown).map(Value::String)
+            })
         })?,
     )?;
     let own = Arc::clone(context);
@@ -31,8 +33,16 @@ pub(super) fn table(lua: &Lua, context: &Arc<SectionContext>) -> mlua::Result<Ta
         "list",
         lua.create_function(move |lua, target: Value| {
             read(&own, &target, |section| match &section.items {
-                Some(items) => lua.create_sequence_from(items.iter().map(String::as_str)).map(Value::Table),
-                None => Err(Failure::lua(NoItems { heading: trimmed(&target) }.to_string()).into()),
+                Some(items) => lua
+                    .create_sequence_from(items.iter().map(String::as_str))
+                    .map(Value::Table),
+                None => Err(Failure::lua(
+                    NoItems {
+                        heading: trimmed(&target),
+                    }
+                    .to_string(),
+                )
+                .into()),
             })
         })?,
     )?;
@@ -47,7 +57,11 @@ fn read(
 ) -> mlua::Result<Value> {
     let heading = section_target(Some(target))?;
     let prompt = &context.run.prompt;
-    match prompt.visible_from(context.section).find(&heading).map_err(Failure::from)? {
+    match prompt
+        .visible_from(context.section)
+        .find(&heading)
+        .map_err(Failure::from)?
+    {
         Some(id) => value(&prompt.tree()[id]),
         None => Ok(Value::Nil),
     }

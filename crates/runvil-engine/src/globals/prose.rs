@@ -27,7 +27,10 @@ pub(crate) struct PendingProse {
 
 impl PendingProse {
     pub(crate) fn new(text: &str) -> Self {
-        Self { source: Some(text.into()), rendered: None }
+        Self {
+            source: Some(text.into()),
+            rendered: None,
+        }
     }
 }
 
@@ -46,7 +49,9 @@ fn read(lua: &Lua, context: &Arc<SectionContext>) -> mlua::Result<Option<String>
         let prose = &context.state().prose;
         (prose.source.clone(), prose.rendered.clone())
     };
-    let (Some(source), None) = (source, &rendered) else { return Ok(rendered) };
+    let (Some(source), None) = (source, &rendered) else {
+        return Ok(rendered);
+    };
     let text = substitute(&source, &SectionSources { lua, context })?;
     context.state().prose.rendered = Some(text.clone());
     Ok(Some(text))

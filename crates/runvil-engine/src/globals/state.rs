@@ -28,5 +28,7 @@ pub(crate) fn read_var(lua: &Lua, _context: &SectionContext) -> Result<Value, Fa
 
 fn state(lua: &Lua) -> mlua::Result<State> {
     let state = lua.app_data_ref::<State>();
-    state.map(|state| state.clone()).ok_or_else(|| mlua::Error::runtime("a section VM has its `var`"))
+    state
+        .map(|state| state.clone())
+        .ok_or_else(|| mlua::Error::runtime("a section VM has its `var`"))
 }

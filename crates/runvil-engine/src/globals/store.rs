@@ -13,10 +13,30 @@ use crate::{Failure, request::Request};
 type Check = fn(&MultiValue) -> Result<StoreOp, Failure>;
 
 const CALLS: [(&str, Check); 8] = [
-    ("write", |arguments| Ok(StoreOp::Write { path: path(arguments)?, contents: text("contents", arguments, 1)? })),
-    ("append", |arguments| Ok(StoreOp::Append { path: path(arguments)?, contents: text("contents", arguments, 1)? })),
-    ("read", |arguments| Ok(StoreOp::Read { path: path(arguments)?, lines: bounds(arguments)? })),
-    ("read_numbered", |arguments| Ok(StoreOp::ReadNumbered { path: path(arguments)?, lines: bounds(arguments)? })),
+    ("write", |arguments| {
+        Ok(StoreOp::Write {
+            path: path(arguments)?,
+            contents: text("contents", arguments, 1)?,
+        })
+    }),
+    ("append", |arguments| {
+        Ok(StoreOp::Append {
+            path: path(arguments)?,
+            contents: text("contents", arguments, 1)?,
+        })
+    }),
+    ("read", |arguments| {
+        Ok(StoreOp::Read {
+            path: path(arguments)?,
+            lines: bounds(arguments)?,
+        })
+    }),
+    ("read_numbered", |arguments| {
+        Ok(StoreOp::ReadNumbered {
+            path: path(arguments)?,
+            lines: bounds(arguments)?,
+        })
+    }),
     ("str_replace", |arguments| {
         Ok(StoreOp::StrReplace {
             path: path(arguments)?,
@@ -25,7 +45,11 @@ const CALLS: [(&str, Check); 8] = [
         })
     }),
     ("delete", |arguments| Ok(StoreOp::Delete { path: path(arguments)? })),
-    ("glob", |arguments| Ok(StoreOp::Glob { pattern: text("pattern", arguments, 0)? })),
+    ("glob", |arguments| {
+        Ok(StoreOp::Glob {
+            pattern: text("pattern", arguments, 0)?,
+        })
+    }),
     ("exists", |arguments| Ok(StoreOp::Exists { path: path(arguments)? })),
 ];
 
@@ -51,7 +75,10 @@ fn text(name: &str, arguments: &MultiValue, place: usize) -> Result<String, Fail
 }
 
 fn bounds(arguments: &MultiValue) -> Result<LineBounds, Failure> {
-    Ok(LineBounds { start: bound("start", arguments.get(1))?, end: bound("end", arguments.get(2))? })
+    Ok(LineBounds {
+        start: bound("start", arguments.get(1))?,
+        end: bound("end", arguments.get(2))?,
+    })
 }
 
 /// An integer, a float with a whole value in the 64-bit range, or nil.
@@ -60,7 +87,10 @@ fn bound(name: &str, value: Option<&Value>) -> Result<Option<i64>, Failure> {
         None | Some(Value::Nil) => Ok(None),
         Some(Value::Integer(line)) => Ok(Some(*line)),
         Some(Value::Number(float)) if is_whole_in_range(*float) => Ok(Some(*float as i64)),
-        Some(other) => Err(Failure::lua(format!("{name} must be an integer, got {}", type_name(other)))),
+        Some(other) => Err(Failure::lua(format!(
+            "{name} must be an integer, got {}",
+            type_name(other)
+        ))),
     }
 }
 
@@ -79,7 +109,10 @@ mod tests {
         assert_eq!(line(Value::Number(2.0)), Ok(Some(2)));
         assert_eq!(line(Value::Number(-9_223_372_036_854_775_808.0)), Ok(Some(i64::MIN)));
         for refused in [9_223_372_036_854_775_808.0, 2.5, f64::INFINITY, f64::NAN] {
-            assert_eq!(line(Value::Number(refused)), Err("start must be an integer, got number".to_owned()));
+            assert_eq!(
+                line(Value::Number(refused)),
+                Err("start must be an integer, got number".to_owned())
+            );
         }
         assert_eq!(line(Value::Nil), Ok(None));
     }

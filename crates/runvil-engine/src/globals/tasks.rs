@@ -11,8 +11,7 @@ use super::{
     arguments,
     check::{is_data, lua_type, optional_string, type_name},
     control::section_target,
-    data,
-    read_var,
+    data, read_var,
 };
 use crate::{
     ChainId, Failure, InvalidChainId, TaskOrigin,
@@ -63,7 +62,9 @@ enum TaskArgument {
     Limit(&'static str),
     #[error("concurrency limit must be a positive whole number in 64-bit range, got {0}")]
     LimitRange(f64),
-    #[error("tasks.fanout's second parameter is a collection; for a list section use prompt.list(heading), which returns nil when no visible section has that heading")]
+    #[error(
+        "tasks.fanout's second parameter is a collection; for a list section use prompt.list(heading), which returns nil when no visible section has that heading"
+    )]
     Collection,
     #[error("fanout collection member at index {index} is a {got}; members must be data")]
     Member { index: String, got: &'static str },
@@ -109,14 +110,24 @@ pub(super) fn natives(lua: &Lua, context: &Arc<SectionContext>) -> mlua::Result<
     })?;
     natives.raw_set("fanout", fanout)?;
     let waits: [(&str, Check); 8] = [
-        ("join_any", |given| Ok(TaskRequest::JoinAny(wait("tasks.join_any", &given)?))),
+        ("join_any", |given| {
+            Ok(TaskRequest::JoinAny(wait("tasks.join_any", &given)?))
+        }),
         ("join", |given| Ok(TaskRequest::Join(wait("tasks.join", &given)?))),
-        ("cancel", |given| Ok(TaskRequest::Cancel(task("tasks.cancel", given.front())?))),
-        ("ready", |given| Ok(TaskRequest::Ready(task("tasks.ready", given.front())?))),
-        ("status", |given| Ok(TaskRequest::Status(task("tasks.status", given.front())?))),
+        ("cancel", |given| {
+            Ok(TaskRequest::Cancel(task("tasks.cancel", given.front())?))
+        }),
+        ("ready", |given| {
+            Ok(TaskRequest::Ready(task("tasks.ready", given.front())?))
+        }),
+        ("status", |given| {
+            Ok(TaskRequest::Status(task("tasks.status", given.front())?))
+        }),
         ("pending", |given| Ok(TaskRequest::Pending(origin(given.front())?))),
         ("note", |given| Ok(TaskRequest::Note(note(given.front())?))),
-        ("concurrency", |given| Ok(TaskRequest::Concurrency(limit(given.front())?))),
+        ("concurrency", |given| {
+            Ok(TaskRequest::Concurrency(limit(given.front())?))
+        }),
     ];
     for (name, make) in waits {
         natives.raw_set(name, native(lua, move |_, given| make(given))?)?;
@@ -158,7 +169,14 @@ fn spawn(lua: &Lua, context: &SectionContext, given: &MultiValue) -> Result<Task
     let index = index(&field(options, "index")?)?;
     let args = arguments::of_child(lua, context, input.clone())?;
     let var = Arc::new(read_var(lua, context)?);
-    Ok(TaskRequest::Spawn(Box::new(SpawnRequest { target, input, args, item, index, var })))
+    Ok(TaskRequest::Spawn(Box::new(SpawnRequest {
+        target,
+        input,
+        args,
+        item,
+        index,
+        var,
+    })))
 }
 
 /// An item as plain data.
@@ -188,13 +206,18 @@ fn task(call: &'static str, value: Option<&Value>) -> Result<ChainId, TaskArgume
         },
         other => return Err(TaskArgument::Handle { call, got: got(other) }),
     };
-    id.to_string_lossy().parse().map_err(|problem| TaskArgument::Id { problem })
+    id.to_string_lossy()
+        .parse()
+        .map_err(|problem| TaskArgument::Id { problem })
 }
 
 /// `(set, opts?)`: the sequence part of the set, and the time limit.
 fn wait(call: &'static str, given: &MultiValue) -> Result<WaitRequest, TaskArgument> {
     let Some(Value::Table(members)) = given.front() else {
-        return Err(TaskArgument::Set { call, got: got(given.front()) });
+        return Err(TaskArgument::Set {
+            call,
+            got: got(given.front()),
+        });
     };
     let mut set = Vec::new();
     loop {
@@ -215,7 +238,12 @@ fn wait(call: &'static str, given: &MultiValue) -> Result<WaitRequest, TaskArgum
         Value::Nil => None,
         Value::Integer(seconds) => Some(Seconds::new(seconds as f64)?),
         Value::Number(seconds) => Some(Seconds::new(seconds)?),
-        other => return Err(TaskArgument::TimeoutType { call, got: type_name(&other) }),
+        other => {
+            return Err(TaskArgument::TimeoutType {
+                call,
+                got: type_name(&other),
+            });
+        }
     };
     Ok(WaitRequest { set, timeout })
 }
@@ -230,7 +258,9 @@ fn origin(filter: Option<&Value>) -> Result<Option<TaskOrigin>, TaskArgument> {
         Value::Nil => Ok(None),
         Value::String(tag) => {
             let tag = tag.to_string_lossy();
-            let known = [TaskOrigin::Author, TaskOrigin::Model].into_iter().find(|origin| origin.as_str() == tag);
+            let known = [TaskOrigin::Author, TaskOrigin::Model]
+                .into_iter()
+                .find(|origin| origin.as_str() == tag);
             known.map(Some).ok_or(TaskArgument::Origin(tag))
         }
         other => Err(TaskArgument::OriginType(type_name(&other))),
@@ -239,7 +269,10 @@ fn origin(filter: Option<&Value>) -> Result<Option<TaskOrigin>, TaskArgument> {
 
 fn note(value: Option<&Value>) -> Result<String, TaskArgument> {
     match value {
-        Some(Value::String(text)) => text.to_str().map(|text| text.to_owned()).map_err(|_| TaskArgument::NoteText),
+        Some(Value::String(text)) => text
+            .to_str()
+            .map(|text| text.to_owned())
+            .map_err(|_| TaskArgument::NoteText),
         other => Err(TaskArgument::Note(got(other))),
     }
 }
@@ -261,7 +294,9 @@ fn limit(value: Option<&Value>) -> Result<Option<u64>, TaskArgument> {
 
 /// Checks a fanout's worker and collection, and gives the request with the author's own members beside it.
 fn fanout(lua: &Lua, context: &SectionContext, given: &MultiValue) -> Result<(Request, Table), TaskArgument> {
-    let Some(Value::Table(collection)) = given.get(1) else { return Err(TaskArgument::Collection) };
+    let Some(Value::Table(collection)) = given.get(1) else {
+        return Err(TaskArgument::Collection);
+    };
     let items = members(lua, collection)?;
     let target = section_target(given.front())?;
     let mut converted = Vec::with_capacity(items.raw_len());
@@ -277,7 +312,13 @@ fn fanout(lua: &Lua, context: &SectionContext, given: &MultiValue) -> Result<(Re
     }
     let args = arguments::of_child(lua, context, None)?;
     let var = Arc::new(read_var(lua, context)?);
-    let request = FanoutRequest { target, args, members: converted, refused, var };
+    let request = FanoutRequest {
+        target,
+        args,
+        members: converted,
+        refused,
+        var,
+    };
     Ok((Request::Task(TaskRequest::Fanout(Box::new(request))), items))
 }
 
@@ -289,7 +330,10 @@ fn members(lua: &Lua, collection: &Table) -> Result<Table, TaskArgument> {
         let in_array = matches!(key, Value::Integer(place) if (1..=border).contains(&place));
         let index = if in_array { key.to_string()? } else { key_text(&key)? };
         if !is_data(&member) {
-            return Err(TaskArgument::Member { index, got: lua_type(&member) });
+            return Err(TaskArgument::Member {
+                index,
+                got: lua_type(&member),
+            });
         }
         if in_array {
             items.raw_push(member)?;

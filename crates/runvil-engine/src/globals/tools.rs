@@ -52,7 +52,10 @@ fn set<R: IntoLuaMulti>(
     native: impl Fn(&Lua, &Arc<SectionContext>, MultiValue) -> Result<R, Failure> + Send + 'static,
 ) -> mlua::Result<()> {
     let context = Arc::clone(context);
-    table.raw_set(name, lua.create_function(move |lua, given| Ok(native(lua, &context, given)?))?)
+    table.raw_set(
+        name,
+        lua.create_function(move |lua, given| Ok(native(lua, &context, given)?))?,
+    )
 }
 
 /// Counts a call, and serves `sys.model` from the first one on.

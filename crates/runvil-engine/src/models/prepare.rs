@@ -142,10 +142,7 @@ mod tests {
     }
 
     fn lines(role: &RoleDeclaration, model: &ModelInfo) -> Vec<String> {
-        unmet("reader", role, model)
-            .iter()
-            .map(ToString::to_string)
-            .collect()
+        unmet("reader", role, model).iter().map(ToString::to_string).collect()
     }
 
     #[test]
@@ -169,16 +166,11 @@ mod tests {
 
     #[test]
     fn a_switchable_model_meets_both_hard_keywords_and_a_fixed_one_fails_its_opposite_once() {
-        let both = role(
-            &[Keyword::NoThinking, Keyword::Thinking, Keyword::NoThinking],
-            None,
-        );
+        let both = role(&[Keyword::NoThinking, Keyword::Thinking, Keyword::NoThinking], None);
         assert!(lines(&both, &model(1, ThinkingMode::Switchable)).is_empty());
         assert_eq!(
             lines(&both, &model(1, ThinkingMode::Always)),
-            [
-                "role 'reader': requires 'no-thinking'; the current model's thinking capability is Always"
-            ]
+            ["role 'reader': requires 'no-thinking'; the current model's thinking capability is Always"]
         );
     }
 

@@ -48,12 +48,10 @@ struct Loader<'a> {
 
 impl Compiler for Loader<'_> {
     fn compile(&mut self, block: &LuaBlock) -> Result<(), CompileError> {
-        let chunk = Chunk::compile(&block.source, &block.location, block.line).map_err(
-            |error| match error {
-                LuaError::Diagnostic(diagnostic) => CompileError::Syntax(diagnostic),
-                error @ LuaError::Unavailable(_) => CompileError::Internal(error.to_string()),
-            },
-        )?;
+        let chunk = Chunk::compile(&block.source, &block.location, block.line).map_err(|error| match error {
+            LuaError::Diagnostic(diagnostic) => CompileError::Syntax(diagnostic),
+            error @ LuaError::Unavailable(_) => CompileError::Internal(error.to_string()),
+        })?;
         self.chunks.push(chunk);
         Ok(())
     }

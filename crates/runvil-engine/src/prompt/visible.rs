@@ -59,14 +59,23 @@ impl VisibleSet {
     pub(crate) fn find(&self, heading: &str) -> Result<Option<SectionId>, HeadingError> {
         let reference = HeadingRef::parse(heading)?;
         let tree = self.prompt.tree();
-        Ok(self.ids.iter().copied().find(|id| reference.matches(tree[*id].level, &tree[*id].name)))
+        Ok(self
+            .ids
+            .iter()
+            .copied()
+            .find(|id| reference.matches(tree[*id].level, &tree[*id].name)))
     }
 
     /// The section that the reference names.
     pub(crate) fn resolve(&self, heading: &str) -> Result<SectionId, HeadingError> {
         self.find(heading)?.ok_or_else(|| HeadingError::NotFound {
             heading: heading.trim().to_owned(),
-            available: self.ids.iter().map(|id| self.prompt.tree()[*id].heading()).collect::<Vec<_>>().join(", "),
+            available: self
+                .ids
+                .iter()
+                .map(|id| self.prompt.tree()[*id].heading())
+                .collect::<Vec<_>>()
+                .join(", "),
         })
     }
 
@@ -74,7 +83,9 @@ impl VisibleSet {
     pub(crate) fn resolve_worker(&self, heading: &str) -> Result<SectionId, HeadingError> {
         let id = self.resolve(heading)?;
         match &self.prompt.tree()[id] {
-            Section { items: Some(_), name, .. } => Err(HeadingError::ListSection(name.clone())),
+            Section {
+                items: Some(_), name, ..
+            } => Err(HeadingError::ListSection(name.clone())),
             _ => Ok(id),
         }
     }

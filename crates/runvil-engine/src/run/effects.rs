@@ -5,9 +5,7 @@ use std::collections::BTreeMap;
 use runvil_vfs::OpName;
 
 use super::Run;
-use crate::{
-    ChainId, Effect, EffectId, EffectKind, conversation::PendingRound, tools::PendingCall,
-};
+use crate::{ChainId, Effect, EffectId, EffectKind, conversation::PendingRound, tools::PendingCall};
 
 /// What an answer is for.
 pub(crate) enum Purpose {
@@ -51,12 +49,7 @@ impl Effects {
 
 impl Run {
     /// Issues one piece of Harness work on behalf of a chain.
-    pub(crate) fn issue(
-        &mut self,
-        chain: &ChainId,
-        kind: EffectKind,
-        purpose: Purpose,
-    ) -> EffectId {
+    pub(crate) fn issue(&mut self, chain: &ChainId, kind: EffectKind, purpose: Purpose) -> EffectId {
         self.effects.issued += 1;
         let id = EffectId(self.effects.issued);
         let asking = self.chain(chain);

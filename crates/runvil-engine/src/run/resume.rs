@@ -41,9 +41,7 @@ pub(crate) enum Reply {
 
 impl Reply {
     /// Values built in the VM of the chain that is resumed.
-    pub(crate) fn build(
-        values: impl FnOnce(&Lua) -> mlua::Result<MultiValue> + Send + 'static,
-    ) -> Self {
+    pub(crate) fn build(values: impl FnOnce(&Lua) -> mlua::Result<MultiValue> + Send + 'static) -> Self {
         Self::Build(Box::new(values))
     }
 

@@ -9,8 +9,7 @@ use runvil_lua::CancelFlag;
 
 use super::EventLog;
 use crate::{
-    ChainId, EventKind, ModelInfo, PackSnapshot, RunFacts, models::Roles, prompt::Prompt,
-    tools::Catalog, untrusted,
+    ChainId, EventKind, ModelInfo, PackSnapshot, RunFacts, models::Roles, prompt::Prompt, tools::Catalog, untrusted,
 };
 
 /// The facts and the prompt-wide state of one run. Natives of every section VM read it.

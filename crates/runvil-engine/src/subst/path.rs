@@ -12,12 +12,17 @@ pub(super) struct Path<'a> {
 impl<'a> Path<'a> {
     pub(super) fn new(inside: &'a str) -> Self {
         let text = inside.trim();
-        Self { text, segments: text.split('.').collect() }
+        Self {
+            text,
+            segments: text.split('.').collect(),
+        }
     }
 
     /// Whether every segment is nonempty and has no white space at its ends.
     pub(super) fn is_well_formed(&self) -> bool {
-        self.segments.iter().all(|segment| !segment.is_empty() && segment.trim() == *segment)
+        self.segments
+            .iter()
+            .all(|segment| !segment.is_empty() && segment.trim() == *segment)
     }
 
     /// The first segment, which names the source.

@@ -43,7 +43,10 @@ impl<'a> Scanner<'a> {
         match inside.find("}}") {
             Some(end) => {
                 self.at = offset + 2 + end + 2;
-                Piece::Placeholder { path: &inside[..end], offset }
+                Piece::Placeholder {
+                    path: &inside[..end],
+                    offset,
+                }
             }
             None => {
                 self.at = self.prose.len();
@@ -65,7 +68,10 @@ impl<'a> Iterator for Scanner<'a> {
             return Some(self.placeholder());
         }
         for delimiter in ["{{", "}}", "\\", "{", "}"] {
-            if rest.strip_prefix('\\').is_some_and(|escaped| escaped.starts_with(delimiter)) {
+            if rest
+                .strip_prefix('\\')
+                .is_some_and(|escaped| escaped.starts_with(delimiter))
+            {
                 self.at += 1;
                 return Some(self.text(delimiter.len()));
             }

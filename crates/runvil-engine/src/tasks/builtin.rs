@@ -17,7 +17,9 @@ pub(crate) fn is_builtin(name: &str) -> bool {
 pub(crate) fn builtin_schemas(allowed: &AllowedTargets) -> [ToolSchema; 4] {
     let [task, task_cancel, task_status, await_tasks] = NAMES;
     let targets = match allowed {
-        AllowedTargets::Any => "any section of this prompt, named by its heading (for example `## Research`).".to_owned(),
+        AllowedTargets::Any => {
+            "any section of this prompt, named by its heading (for example `## Research`).".to_owned()
+        }
         AllowedTargets::Listed(headings) => format!("one of: {}", headings.join(", ")),
     };
     let start = format!(
@@ -29,7 +31,12 @@ pub(crate) fn builtin_schemas(allowed: &AllowedTargets) -> [ToolSchema; 4] {
                   latest progress note.";
     let wait = "Wait until one of the tasks you started ends, then return every task result that arrived. With a \
                 `timeout`, return after that many seconds at the latest; the tasks go on.";
-    let by_id = || object(&json!({ "id": text("The task id, exactly as task returned it.") }), &["id"]);
+    let by_id = || {
+        object(
+            &json!({ "id": text("The task id, exactly as task returned it.") }),
+            &["id"],
+        )
+    };
     let target = json!({
         "target": text("The section to run, named by its heading with its `#` markers."),
         "input": text("The argument string of the task; without it the task gets yours."),
@@ -59,10 +66,21 @@ mod tests {
     fn a_model_reads_what_each_built_in_does_and_takes() {
         let allowed = AllowedTargets::Listed(vec!["## Research".to_owned(), "## Draft".to_owned()]);
         let [task, task_cancel, task_status, await_tasks] = builtin_schemas(&allowed).map(|schema| schema.function);
-        assert!(task.description.contains("`target` must be one of: ## Research, ## Draft"));
+        assert!(
+            task.description
+                .contains("`target` must be one of: ## Research, ## Draft")
+        );
         assert!(task_cancel.description.starts_with("Cancel a task you started, by id."));
-        assert!(task_status.description.starts_with("Report a task you started: running, done, cancelled, or abandoned"));
-        assert!(await_tasks.description.starts_with("Wait until one of the tasks you started ends, then return every"));
+        assert!(
+            task_status
+                .description
+                .starts_with("Report a task you started: running, done, cancelled, or abandoned")
+        );
+        assert!(
+            await_tasks
+                .description
+                .starts_with("Wait until one of the tasks you started ends, then return every")
+        );
         assert_eq!(task.parameters["required"], json!(["target"]));
         for by_id in [task_cancel, task_status] {
             let id = &by_id.parameters["properties"]["id"]["description"];

@@ -19,7 +19,14 @@ impl Run {
 
     /// Ends a live task whose owner ended first. Whether it was live.
     pub(super) fn abandon_task(&mut self, id: &ChainId, reason: AbandonReason) -> bool {
-        self.stop_task(id, TaskState::Abandoned(reason), EventKind::TaskAbandoned { task: id.clone(), reason })
+        self.stop_task(
+            id,
+            TaskState::Abandoned(reason),
+            EventKind::TaskAbandoned {
+                task: id.clone(),
+                reason,
+            },
+        )
     }
 
     /// Stops a live task from outside: first all that it owns, then its own chains. A task that never ran ends without
@@ -44,8 +51,12 @@ impl Run {
 
     /// Takes down a task's own chain and the chains that it called, innermost first, after the tasks that each owns.
     fn abort_chains_of(&mut self, id: &ChainId) {
-        let chains: Vec<_> =
-            self.chains.iter().filter(|(_, chain)| chain.task == *id).map(|(chain, _)| chain.clone()).collect();
+        let chains: Vec<_> = self
+            .chains
+            .iter()
+            .filter(|(_, chain)| chain.task == *id)
+            .map(|(chain, _)| chain.clone())
+            .collect();
         for chain in chains.iter().rev() {
             for owned in self.tasks.live(chain, None) {
                 self.abandon_task(&owned, AbandonReason::OwnerAborted);

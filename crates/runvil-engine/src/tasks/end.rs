@@ -1,11 +1,7 @@
 //! How tasks end: by themselves, with their owner, or with the run (book: Ownership, leaked tasks, and abandonment).
 
 use super::table::TaskState;
-use crate::{
-    AbandonReason, ChainId, ErrorKind, EventKind, Failure, TaskOrigin,
-    chain::ChainEnd,
-    run::Run,
-};
+use crate::{AbandonReason, ChainId, ErrorKind, EventKind, Failure, TaskOrigin, chain::ChainEnd, run::Run};
 
 impl Run {
     /// A task's chain ended by itself: its result is held until its owner takes it.

@@ -37,7 +37,13 @@ impl Arms {
 impl Run {
     /// Spawns every arm, then waits for all of them.
     pub(super) fn fan_out(&mut self, id: &ChainId, request: FanoutRequest) -> Asked {
-        let FanoutRequest { target, args, members, refused, var } = request;
+        let FanoutRequest {
+            target,
+            args,
+            members,
+            refused,
+            var,
+        } = request;
         let mut ids = Vec::with_capacity(members.len());
         for (place, member) in members.iter().enumerate() {
             let arm = SpawnRequest {
@@ -69,8 +75,13 @@ impl Run {
     /// All arms ended, or one failed the fanout: the earliest failed arm in collection order is the one that it raises,
     /// after the others are cancelled. No arm runs on, so all that the arms did comes before the caller's next step.
     pub(super) fn conclude_fanout(&mut self, id: &ChainId, arms: &Arms) -> Reply {
-        let fatal = arms.ids.iter().find(|arm| self.tasks.get(arm).is_some_and(Arms::is_fatal));
-        let Some(fatal) = fatal.cloned() else { return self.collect_arms(id, arms) };
+        let fatal = arms
+            .ids
+            .iter()
+            .find(|arm| self.tasks.get(arm).is_some_and(Arms::is_fatal));
+        let Some(fatal) = fatal.cloned() else {
+            return self.collect_arms(id, arms);
+        };
         for arm in &arms.ids {
             self.cancel_task(arm);
             self.deliver_task(id, arm);
@@ -95,5 +106,8 @@ impl Run {
 
 /// The text of an arm whose loop reached the round cap (book: Exhausted arms and the exhausted stub).
 fn exhausted_stub(member: &serde_json::Value) -> String {
-    format!("## {}\n\nUNKNOWN\n\n(section incomplete: tool loop exhausted)", subst::render::text(member))
+    format!(
+        "## {}\n\nUNKNOWN\n\n(section incomplete: tool loop exhausted)",
+        subst::render::text(member)
+    )
 }

@@ -58,7 +58,9 @@ enum Refusal {
     Start(Failure),
     #[error("{name}: `id` must be a task id string, exactly as `task` returned it")]
     IdType { name: String },
-    #[error("{name}: `{id}` is not a task id: required a dot-separated path of decimal components; use the id `task` returned")]
+    #[error(
+        "{name}: `{id}` is not a task id: required a dot-separated path of decimal components; use the id `task` returned"
+    )]
     Id { name: String, id: String },
     #[error("{name}: no model task with id {id}")]
     Unknown { name: String, id: ChainId },
@@ -95,15 +97,22 @@ impl Run {
     }
 
     fn start_model_task(&mut self, id: &ChainId, call: BuiltinCall) -> Result<String, Refusal> {
-        let Some(Value::String(target)) = call.arguments.get("target") else { return Err(Refusal::Target) };
+        let Some(Value::String(target)) = call.arguments.get("target") else {
+            return Err(Refusal::Target);
+        };
         let input = match call.arguments.get("input") {
             None | Some(Value::Null) => None,
             Some(Value::String(input)) => Some(input.clone()),
             Some(_) => return Err(Refusal::Input),
         };
         if !call.allowed.allow(target) {
-            let AllowedTargets::Listed(allowed) = call.allowed else { return Err(Refusal::Target) };
-            return Err(Refusal::NotAllowed { target: target.clone(), allowed });
+            let AllowedTargets::Listed(allowed) = call.allowed else {
+                return Err(Refusal::Target);
+            };
+            return Err(Refusal::NotAllowed {
+                target: target.clone(),
+                allowed,
+            });
         }
         let args = match &input {
             Some(input) => {
@@ -112,8 +121,14 @@ impl Run {
             }
             None => call.args,
         };
-        let spawn =
-            SpawnRequest { target: target.clone(), input, args, item: None, index: None, var: call.var };
+        let spawn = SpawnRequest {
+            target: target.clone(),
+            input,
+            args,
+            item: None,
+            index: None,
+            var: call.var,
+        };
         let task = self.spawn(id, spawn, TaskOrigin::Model).map_err(Refusal::Start)?;
         Ok(format!("Task id={task} started"))
     }
@@ -121,7 +136,9 @@ impl Run {
     /// The task that a call names, if the model of this chain started it.
     fn model_task(&mut self, id: &ChainId, call: &BuiltinCall) -> Result<ChainId, Refusal> {
         let name = call.name.clone();
-        let Some(Value::String(text)) = call.arguments.get("id") else { return Err(Refusal::IdType { name }) };
+        let Some(Value::String(text)) = call.arguments.get("id") else {
+            return Err(Refusal::IdType { name });
+        };
         let task = match text.parse() {
             Ok(task) => task,
             Err(InvalidChainId { text }) => return Err(Refusal::Id { name, id: text }),

@@ -28,10 +28,19 @@ impl Run {
             TaskState::Abandoned(reason) => format!("{head} was abandoned: {}", reason.phrase()),
         };
         let owner = task.owner.clone();
-        let Some(chain) = self.chains.get_mut(&owner) else { return };
-        chain.notices.push_back(Notice { task: id.clone(), text: text.clone() });
+        let Some(chain) = self.chains.get_mut(&owner) else {
+            return;
+        };
+        chain.notices.push_back(Notice {
+            task: id.clone(),
+            text: text.clone(),
+        });
         let turn = self.shared.turns(&chain.task);
-        let event = EventKind::TaskNotice { task: id.clone(), turn, notice: text };
+        let event = EventKind::TaskNotice {
+            task: id.clone(),
+            turn,
+            notice: text,
+        };
         self.shared.report(&chain.task, &chain.section_name, event);
     }
 

@@ -21,7 +21,10 @@ pub(super) struct Queues {
 
 impl Queues {
     pub(super) fn spawned(&mut self, task: &Task) {
-        self.fresh.entry(task.owner.clone()).or_default().push_back((task.order, task.id.clone()));
+        self.fresh
+            .entry(task.owner.clone())
+            .or_default()
+            .push_back((task.order, task.id.clone()));
     }
 
     /// Takes a task that ended before it was admitted out of its queue.
@@ -47,12 +50,19 @@ impl Run {
     fn readmit_next(&mut self) -> bool {
         let queue = &self.tasks.queues.retaking;
         let Some(place) = queue.iter().position(|waiter| {
-            let Some(chain) = self.chains.get(waiter) else { return true };
+            let Some(chain) = self.chains.get(waiter) else {
+                return true;
+            };
             self.fits(&self.tasks.get(&chain.task).expect("only tasks give slots back").owner)
         }) else {
             return false;
         };
-        let waiter = self.tasks.queues.retaking.remove(place).expect("the place was just found");
+        let waiter = self
+            .tasks
+            .queues
+            .retaking
+            .remove(place)
+            .expect("the place was just found");
         if self.chains.contains_key(&waiter) {
             let task = self.chain(&waiter).task.clone();
             self.take_slots(&task);
@@ -63,7 +73,9 @@ impl Run {
 
     fn admit_fresh(&mut self) -> bool {
         let fitting = self.tasks.queues.fresh.iter().filter(|(owner, _)| self.fits(owner));
-        let Some((_, id)) = fitting.filter_map(|(_, queue)| queue.front()).min().cloned() else { return false };
+        let Some((_, id)) = fitting.filter_map(|(_, queue)| queue.front()).min().cloned() else {
+            return false;
+        };
         self.admit(&id);
         true
     }
@@ -89,7 +101,10 @@ impl Run {
         let mut chain: Chain = owner.child(id.clone(), ChainKind::Task, start.section, identity);
         chain.args = start.args;
         chain.var = (*start.var).clone();
-        chain.seeds = Some(Seeds { item: start.item, index: start.index });
+        chain.seeds = Some(Seeds {
+            item: start.item,
+            index: start.index,
+        });
         self.chains.insert(id.clone(), chain);
         self.ready.push_back((id.clone(), Resume::Begin));
     }
@@ -100,7 +115,8 @@ impl Run {
     }
 
     fn fits(&self, owner: &ChainId) -> bool {
-        self.around(owner).all(|chain| self.chains.get(&chain).is_none_or(|chain| chain.slots.has_free()))
+        self.around(owner)
+            .all(|chain| self.chains.get(&chain).is_none_or(|chain| chain.slots.has_free()))
     }
 
     /// Takes the slots that a task needs.

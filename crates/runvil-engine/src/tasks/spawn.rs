@@ -36,7 +36,14 @@ impl Run {
         let identity = chain.identity.fork(id.to_string());
         let (depth, spawned_from) = (chain.depth + 1, chain.section_name.clone());
         self.open_store(&identity)?;
-        let SpawnRequest { args, input, item, index, var, .. } = request;
+        let SpawnRequest {
+            args,
+            input,
+            item,
+            index,
+            var,
+            ..
+        } = request;
         self.tasks.insert(Task {
             id: id.clone(),
             owner: owner.clone(),
@@ -46,7 +53,15 @@ impl Run {
             order: 0,
             identity,
             state: TaskState::Running,
-            start: Some(Start { section, args, input, item, index, var, spawned_from }),
+            start: Some(Start {
+                section,
+                args,
+                input,
+                item,
+                index,
+                var,
+                spawned_from,
+            }),
             holds_slots: false,
             delivered: false,
             note: None,

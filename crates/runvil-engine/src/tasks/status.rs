@@ -3,7 +3,10 @@
 use runvil_lua::mlua::IntoLuaMulti;
 
 use super::{Waiting, table::TaskState};
-use crate::{ChainId, Failure, TaskOrigin, run::{Reply, Run}};
+use crate::{
+    ChainId, Failure, TaskOrigin,
+    run::{Reply, Run},
+};
 
 /// One task as it stands.
 pub(super) struct StatusReport {
@@ -48,7 +51,9 @@ impl Run {
             origin: task.origin,
             state,
             ok,
-            section: chain.filter(|chain| chain.frame.is_some()).map(|chain| chain.section_name.clone()),
+            section: chain
+                .filter(|chain| chain.frame.is_some())
+                .map(|chain| chain.section_name.clone()),
             blocked: waiting.map(Waiting::as_str),
             turns: self.shared.turns(id),
             tasks: if live { self.tasks.live(id, None) } else { Vec::new() },

@@ -93,7 +93,9 @@ impl Tasks {
 
     /// A task that the machine knows to exist.
     pub(super) fn get_mut(&mut self, id: &ChainId) -> &mut Task {
-        self.table.get_mut(id).expect("a task stays in the table for the whole run")
+        self.table
+            .get_mut(id)
+            .expect("a task stays in the table for the whole run")
     }
 
     /// The task, if this chain owns it.

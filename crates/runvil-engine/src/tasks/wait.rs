@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use runvil_lua::mlua::{IntoLua, IntoLuaMulti, Lua, MultiValue, Value, Result as LuaResult};
+use runvil_lua::mlua::{IntoLua, IntoLuaMulti, Lua, MultiValue, Result as LuaResult, Value};
 
 use super::{Seconds, WaitRequest, Waiting, fanout::Arms, model::Awaiting, table::TaskState};
 use crate::{
@@ -86,9 +86,19 @@ impl Run {
             self.stop_timer(timer);
             return Asked::Now(Reply::Raise(failure));
         }
-        let running: BTreeSet<_> =
-            kind.members().iter().filter(|member| self.is_running_task(member)).cloned().collect();
-        let mut wait = Wait { kind, running, timer, gave_back: false, woken_by: None };
+        let running: BTreeSet<_> = kind
+            .members()
+            .iter()
+            .filter(|member| self.is_running_task(member))
+            .cloned()
+            .collect();
+        let mut wait = Wait {
+            kind,
+            running,
+            timer,
+            gave_back: false,
+            woken_by: None,
+        };
         if self.is_over(&wait) {
             return Asked::Now(self.conclude(id, wait));
         }
@@ -132,7 +142,9 @@ impl Run {
 
     /// A task ended: its owner's wait may be over.
     pub(super) fn member_ended(&mut self, owner: &ChainId, member: &ChainId) {
-        let Some(wait) = self.tasks.waits.get_mut(owner) else { return };
+        let Some(wait) = self.tasks.waits.get_mut(owner) else {
+            return;
+        };
         if !wait.running.remove(member) || wait.woken_by.is_some() {
             return;
         }
@@ -155,7 +167,9 @@ impl Run {
 
     /// A timer was answered: it fired, or the Host stopped it.
     pub(crate) fn timer_answered(&mut self, id: &ChainId, timer: &ChainId, fired: bool) {
-        let Some(wait) = self.tasks.waits.get_mut(id) else { return };
+        let Some(wait) = self.tasks.waits.get_mut(id) else {
+            return;
+        };
         if wait.timer.as_ref().is_none_or(|own| own.id != *timer) || wait.woken_by.is_some() {
             return;
         }
@@ -171,7 +185,11 @@ impl Run {
     fn stop_wait(&mut self, id: &ChainId) {
         let wait = self.tasks.waits.get(id).expect("only a parked chain is stopped");
         if let WaitKind::All(members) = &wait.kind {
-            let taken: Vec<_> = members.iter().filter(|member| !wait.running.contains(member)).cloned().collect();
+            let taken: Vec<_> = members
+                .iter()
+                .filter(|member| !wait.running.contains(member))
+                .cloned()
+                .collect();
             for member in taken {
                 self.deliver_task(id, &member);
             }
@@ -239,7 +257,10 @@ impl Run {
             _ => Err(Failure::TaskCancelled { task: id.clone() }),
         };
         self.chain(owner).identity.join(&identity);
-        Delivery { task: id.clone(), result }
+        Delivery {
+            task: id.clone(),
+            result,
+        }
     }
 
     pub(super) fn stop_timer(&mut self, timer: Option<Timer>) {
@@ -271,7 +292,11 @@ impl Delivery {
             let handle = lua.create_table_from([("task", self.task.to_string())])?;
             let ok = self.result.is_ok();
             let result = result_value(lua, &self.result)?;
-            Ok(MultiValue::from_iter([Value::Table(handle), Value::Boolean(ok), result]))
+            Ok(MultiValue::from_iter([
+                Value::Table(handle),
+                Value::Boolean(ok),
+                result,
+            ]))
         })
     }
 }
@@ -294,6 +319,8 @@ fn entry(lua: &Lua, task: &ChainId, result: &Result<String, Failure>) -> LuaResu
 fn result_value(lua: &Lua, result: &Result<String, Failure>) -> LuaResult<Value> {
     match result {
         Ok(text) => text.as_str().into_lua(lua),
-        Err(failure) => runvil_lua::Failure::from(failure.clone()).into_error_value(lua).map(Value::Table),
+        Err(failure) => runvil_lua::Failure::from(failure.clone())
+            .into_error_value(lua)
+            .map(Value::Table),
     }
 }

@@ -29,9 +29,16 @@ pub(crate) struct Advertised {
 impl Rendered {
     fn new(scope: &ToolScope, catalog: &Catalog) -> Self {
         let locals = scope.locals().iter().filter(|local| !is_builtin(&local.function.name));
-        let mut rendered = Self { schemas: Vec::new(), bound: BTreeMap::new() };
+        let mut rendered = Self {
+            schemas: Vec::new(),
+            bound: BTreeMap::new(),
+        };
         for tool in scope.bound(catalog).into_iter().filter_map(|id| catalog.offered(id)) {
-            let Some(schema) = tool.offered.as_ref().filter(|schema| !scope.has_local(&schema.function.name)) else {
+            let Some(schema) = tool
+                .offered
+                .as_ref()
+                .filter(|schema| !scope.has_local(&schema.function.name))
+            else {
                 continue;
             };
             rendered.bound.insert(schema.function.name.clone(), tool.id.clone());
@@ -66,7 +73,11 @@ impl Advertised {
             Some(call) => {
                 context.report(EventKind::ToolCallFailed);
                 let offered_elsewhere = context.run.catalog.by_wire_name(&call.name).is_some();
-                Err(Failure::OutOfScopeTool { name: call.name.clone(), scope, offered_elsewhere })
+                Err(Failure::OutOfScopeTool {
+                    name: call.name.clone(),
+                    scope,
+                    offered_elsewhere,
+                })
             }
         }
     }

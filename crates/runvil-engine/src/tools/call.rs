@@ -111,7 +111,11 @@ impl Run {
 
     /// Starts the calls of a batch in order. One that cannot start stops the batch in its place.
     fn start_batch(&mut self, id: &ChainId, calls: Vec<CatalogCall>) -> Asked {
-        let mut batch = Batch { calls: Vec::new(), reported: 0, events: Vec::new() };
+        let mut batch = Batch {
+            calls: Vec::new(),
+            reported: 0,
+            events: Vec::new(),
+        };
         for (place, call) in calls.into_iter().enumerate() {
             let started = self.start_tool(id, call, Some(place));
             batch.events.push(Vec::new());
@@ -198,7 +202,9 @@ impl Run {
         output: Option<Result<ToolOutput, ToolFailure>>,
     ) -> Result<(Landed, Reply), Failure> {
         let output = output.ok_or(Failure::Interrupted)?;
-        let landed = self.landed(output.map_err(|failure| Failure::Tool { message: failure.message })?);
+        let landed = self.landed(output.map_err(|failure| Failure::Tool {
+            message: failure.message,
+        })?);
         let reply = if call.structured {
             let parsed: Result<Value, _> = serde_json::from_str(&landed.text);
             Reply::Json(parsed.map_err(|error| Failure::Tool {
@@ -213,7 +219,11 @@ impl Run {
     /// What an output is to its caller: wrapped unless the tool trusts it.
     fn landed(&self, output: ToolOutput) -> Landed {
         let ToolOutput { text, trusted } = output;
-        let text = if trusted { text } else { untrusted::wrap(&self.shared.nonce, &text) };
+        let text = if trusted {
+            text
+        } else {
+            untrusted::wrap(&self.shared.nonce, &text)
+        };
         Landed { text, trusted }
     }
 
@@ -227,9 +237,10 @@ impl Run {
         let (landed, first) = match output {
             None => (Err(Failure::Interrupted), EventKind::ToolCallFailed),
             Some(Ok(output)) => (Ok(self.landed(output)), EventKind::ToolCallSucceeded),
-            Some(Err(ToolFailure { message: text })) => {
-                (Ok(self.landed(ToolOutput { text, trusted: false })), EventKind::ToolCallFailed)
-            }
+            Some(Err(ToolFailure { message: text })) => (
+                Ok(self.landed(ToolOutput { text, trusted: false })),
+                EventKind::ToolCallFailed,
+            ),
         };
         let result = landed.as_ref().ok().map(|landed| call.result(landed));
         let Some(batch) = &mut self.chain(id).batch else { return };
@@ -253,8 +264,12 @@ impl Run {
             return None;
         }
         let batch = self.chain(id).batch.take()?;
-        let texts: Result<Vec<_>, _> =
-            batch.calls.into_iter().flatten().map(|call| call.map(|landed| landed.text)).collect();
+        let texts: Result<Vec<_>, _> = batch
+            .calls
+            .into_iter()
+            .flatten()
+            .map(|call| call.map(|landed| landed.text))
+            .collect();
         Some(match texts {
             Ok(texts) => Reply::build(move |lua| lua.create_sequence_from(texts)?.into_lua_multi(lua)),
             Err(failure) => failure.into(),

@@ -59,12 +59,23 @@ impl Catalog {
                 catalog.unavailable.insert(pack.id, reason);
                 continue;
             }
-            if pack.declared && let Some(source) = pack.prelude {
+            if pack.declared
+                && let Some(source) = pack.prelude
+            {
                 let script = Script::compile(&source, &format!("pack:{}", pack.id));
                 let script = script.map_err(|error| error.to_string());
-                catalog.preludes.push(PackPrelude { pack: pack.id.clone(), script });
+                catalog.preludes.push(PackPrelude {
+                    pack: pack.id.clone(),
+                    script,
+                });
             }
-            catalog.packs.insert(pack.id, CatalogPack { declared: pack.declared, tools: Vec::new() });
+            catalog.packs.insert(
+                pack.id,
+                CatalogPack {
+                    declared: pack.declared,
+                    tools: Vec::new(),
+                },
+            );
             entries.extend(pack.tools.into_iter().map(|tool| (tool.id.clone(), tool)));
         }
         for tool in entries.into_values() {
@@ -75,7 +86,13 @@ impl Catalog {
 
     /// Adds a tool, and offers it where a round could advertise it.
     fn add(&mut self, tool: ToolEntry) {
-        let ToolEntry { id, description, parameters, structured, survives_stop } = tool;
+        let ToolEntry {
+            id,
+            description,
+            parameters,
+            structured,
+            survives_stop,
+        } = tool;
         let wire_name = id.replace(['/', '.'], "_");
         let is_offered = !is_builtin(&wire_name)
             && is_wire_name(&wire_name)
@@ -88,7 +105,16 @@ impl Catalog {
             }
         }
         let offered = is_offered.then(|| ToolSchema::new(wire_name, description.clone(), parameters));
-        self.tools.insert(id.clone(), CatalogTool { id, structured, survives_stop, offered, description });
+        self.tools.insert(
+            id.clone(),
+            CatalogTool {
+                id,
+                structured,
+                survives_stop,
+                offered,
+                description,
+            },
+        );
     }
 
     /// The tool with exactly this id, offered or not.
@@ -108,7 +134,12 @@ impl Catalog {
 
     /// The ids of the offering, sorted.
     pub(crate) fn offered_ids(&self) -> Vec<String> {
-        self.wire_names.values().cloned().collect::<BTreeSet<_>>().into_iter().collect()
+        self.wire_names
+            .values()
+            .cloned()
+            .collect::<BTreeSet<_>>()
+            .into_iter()
+            .collect()
     }
 
     /// The Pack with this id, if it can serve the run.
@@ -144,7 +175,10 @@ pub(crate) fn pack_of(tool: &str) -> &str {
 }
 
 fn is_wire_name(name: &str) -> bool {
-    !name.is_empty() && name.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"_.-".contains(&byte))
+    !name.is_empty()
+        && name
+            .bytes()
+            .all(|byte| byte.is_ascii_alphanumeric() || b"_.-".contains(&byte))
 }
 
 #[cfg(test)]
@@ -165,17 +199,31 @@ mod tests {
     }
 
     fn pack(id: &str, tools: Vec<ToolEntry>) -> PackEntry {
-        PackEntry { id: id.to_owned(), declared: false, unavailable: None, prelude: None, tools }
+        PackEntry {
+            id: id.to_owned(),
+            declared: false,
+            unavailable: None,
+            prelude: None,
+            tools,
+        }
     }
 
     #[test]
     fn the_offering_holds_what_a_round_can_advertise() {
-        let scalar = ToolEntry { parameters: json!("scalar"), ..tool("kit/scalar") };
+        let scalar = ToolEntry {
+            parameters: json!("scalar"),
+            ..tool("kit/scalar")
+        };
         let tools = vec![tool("kit/b"), tool("kit/a.c"), tool("kit/a/c"), scalar];
-        let catalog = Catalog::new(PackSnapshot { packs: vec![pack("kit", tools), pack("task", vec![tool("task/cancel")])] });
+        let catalog = Catalog::new(PackSnapshot {
+            packs: vec![pack("kit", tools), pack("task", vec![tool("task/cancel")])],
+        });
         assert_eq!(catalog.offered_ids(), ["kit/a.c", "kit/b"]);
         assert_eq!(catalog.by_wire_name("kit_a_c"), Some("kit/a.c"));
         assert_eq!(catalog.tool("task/cancel").map(CatalogTool::alias), Some("task/cancel"));
-        assert_eq!(catalog.pack("kit").map(|kit| kit.tools.clone()), Some(vec!["kit/a.c".to_owned(), "kit/b".to_owned()]));
+        assert_eq!(
+            catalog.pack("kit").map(|kit| kit.tools.clone()),
+            Some(vec!["kit/a.c".to_owned(), "kit/b".to_owned()])
+        );
     }
 }

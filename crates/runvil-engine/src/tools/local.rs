@@ -13,7 +13,9 @@ pub(crate) struct Parameter {
 /// A parameter that cannot be declared.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum ParameterFault {
-    #[error("tools.offer_local param {name:?} has unsupported type {kind:?}: expected \"string\", \"integer\", \"number\", or \"boolean\"")]
+    #[error(
+        "tools.offer_local param {name:?} has unsupported type {kind:?}: expected \"string\", \"integer\", \"number\", or \"boolean\""
+    )]
     Kind { name: String, kind: String },
     #[error("tools.offer_local param {0:?} must be a type string or a {{type, description}} array")]
     Spec(String),
@@ -30,7 +32,10 @@ pub(crate) fn parameters(declared: &BTreeMap<String, Parameter>) -> Result<Value
     let mut properties = serde_json::Map::new();
     for (name, Parameter { kind, description }) in declared {
         if !["string", "integer", "number", "boolean"].contains(&kind.as_str()) {
-            return Err(ParameterFault::Kind { name: name.clone(), kind: kind.clone() });
+            return Err(ParameterFault::Kind {
+                name: name.clone(),
+                kind: kind.clone(),
+            });
         }
         let mut property = json!({ "type": kind });
         if let Some(description) = description {

@@ -59,7 +59,11 @@ impl ToolScope {
 
     /// The ids of the catalog tools in scope, in the order in which a round lists them.
     pub(super) fn bound<'a>(&'a self, catalog: &'a Catalog) -> Vec<&'a str> {
-        let of_packs = self.packs.iter().filter_map(|id| catalog.pack(id)).flat_map(|pack| &pack.tools);
+        let of_packs = self
+            .packs
+            .iter()
+            .filter_map(|id| catalog.pack(id))
+            .flat_map(|pack| &pack.tools);
         let mut ids: Vec<&str> = Vec::new();
         for id in self.offered.iter().chain(of_packs) {
             if !ids.contains(&id.as_str()) {

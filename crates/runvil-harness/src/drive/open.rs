@@ -101,11 +101,7 @@ impl OpenEffects {
         let id = effect.id;
         let performer = Arc::clone(&self.performer);
         let cancellation = Cancellation::new();
-        let (kind, token, writer) = (
-            effect.kind.clone(),
-            cancellation.clone(),
-            self.writer.clone(),
-        );
+        let (kind, token, writer) = (effect.kind.clone(), cancellation.clone(), self.writer.clone());
         let mut turn = is_store(&effect).then(|| StoreTurn::after(&mut self.last_store_op));
         let task = self.tasks.spawn(async move {
             if let Some(turn) = &mut turn {
@@ -149,12 +145,8 @@ impl OpenEffects {
 
     /// The open effect that a task performs.
     fn performed_by(&self, id: Id) -> Option<EffectId> {
-        let performs =
-            |open: &Open| matches!(&open.state, State::Working { task, .. } if task.id() == id);
-        self.effects
-            .iter()
-            .find(|(_, open)| performs(open))
-            .map(|(id, _)| *id)
+        let performs = |open: &Open| matches!(&open.state, State::Working { task, .. } if task.id() == id);
+        self.effects.iter().find(|(_, open)| performs(open)).map(|(id, _)| *id)
     }
 
     /// Tells the observer of a piece, unless nobody waits for its round any more.
@@ -278,10 +270,7 @@ fn is_stoppable(kind: &EffectKind) -> bool {
 }
 
 fn cut_short(state: &State) {
-    if let State::Working {
-        task, cancellation, ..
-    } = state
-    {
+    if let State::Working { task, cancellation, .. } = state {
         cancellation.cancel();
         task.abort();
     }

@@ -37,14 +37,9 @@ impl From<&Built> for Supply {
 /// Picks a run's Packs: the declared ones in the order declared, then every runvil Pack whose Pack id is not taken,
 /// by id.
 pub(crate) fn pick(uses: &[UsesEntry], installed: &InstalledPacks) -> Vec<Picked> {
-    let mut picked: Vec<Picked> = uses
-        .iter()
-        .map(|entry| declared(entry, installed))
-        .collect();
+    let mut picked: Vec<Picked> = uses.iter().map(|entry| declared(entry, installed)).collect();
     let taken: Vec<PackId> = picked.iter().map(|pick| pick.name.id()).collect();
-    let others = installed
-        .runvil()
-        .filter(|(name, _)| !taken.contains(&name.id()));
+    let others = installed.runvil().filter(|(name, _)| !taken.contains(&name.id()));
     picked.extend(others.map(|(name, built)| Picked {
         name: name.clone(),
         declared: false,

@@ -15,8 +15,7 @@ pub(crate) async fn wait(picked: &mut [Picked], control: &RunControl) {
         if let Supply::Pack(pack) = &pick.supply {
             waiting[place] = Some("it was still starting when the run was cancelled".to_owned());
             let pack = Arc::clone(pack);
-            checks
-                .push(async move { (place, AssertUnwindSafe(pack.ready()).catch_unwind().await) });
+            checks.push(async move { (place, AssertUnwindSafe(pack.ready()).catch_unwind().await) });
         }
     }
     loop {

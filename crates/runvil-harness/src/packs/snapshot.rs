@@ -37,12 +37,7 @@ impl RunPacks {
     /// Takes the snapshot. `provides` tells whether the run has a service.
     pub(crate) fn take(picked: Vec<Picked>, provides: impl Fn(&ServiceName) -> bool) -> Self {
         let mut packs = Self::default();
-        for Picked {
-            name,
-            declared,
-            supply,
-        } in picked
-        {
+        for Picked { name, declared, supply } in picked {
             match supply {
                 Supply::Missing => packs.report.missing_packs.push(name.id()),
                 Supply::Unavailable(reason) => packs.add_unavailable(name, declared, reason),
@@ -62,13 +57,7 @@ impl RunPacks {
         self.add_without_tools(name, declared, reason);
     }
 
-    fn add_built(
-        &mut self,
-        name: PackName,
-        declared: bool,
-        pack: &dyn Pack,
-        provides: impl Fn(&ServiceName) -> bool,
-    ) {
+    fn add_built(&mut self, name: PackName, declared: bool, pack: &dyn Pack, provides: impl Fn(&ServiceName) -> bool) {
         let lacking: Vec<String> = pack
             .needs()
             .iter()
@@ -78,10 +67,7 @@ impl RunPacks {
         if lacking.is_empty() {
             return self.add_usable(name, declared, pack);
         }
-        let reason = format!(
-            "the run lacks the services it needs: {}",
-            lacking.join(", ")
-        );
+        let reason = format!("the run lacks the services it needs: {}", lacking.join(", "));
         if declared {
             let gaps = lacking.into_iter().map(|service| MissingService {
                 pack: name.id(),

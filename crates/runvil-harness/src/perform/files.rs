@@ -59,20 +59,11 @@ impl ToolFiles for StoreFiles {
     }
 
     async fn delete(&self, path: &str) -> Result<(), FileError> {
-        self.perform(StoreOp::Delete {
-            path: path.to_owned(),
-        })
-        .await
-        .map(drop)
+        self.perform(StoreOp::Delete { path: path.to_owned() }).await.map(drop)
     }
 
     async fn exists(&self, path: &str) -> Result<bool, FileError> {
-        match self
-            .perform(StoreOp::Exists {
-                path: path.to_owned(),
-            })
-            .await?
-        {
+        match self.perform(StoreOp::Exists { path: path.to_owned() }).await? {
             StoreReply::Exists(there) => Ok(there),
             other => unreachable!("an existence check replied {other:?}"),
         }

@@ -19,9 +19,6 @@ impl Performer {
                 live(text);
             }
         };
-        backend
-            .complete(&round, self.limits, &mut on_text)
-            .await
-            .into()
+        backend.complete(&round, self.limits, &mut on_text).await.into()
     }
 }

@@ -56,9 +56,7 @@ impl Performer {
             .catch_unwind()
             .await;
         match answer {
-            Ok(Ok(output)) if output.text().len() > OUTPUT_CAP => {
-                refuse(&call.tool, Misbehavior::TooLarge)
-            }
+            Ok(Ok(output)) if output.text().len() > OUTPUT_CAP => refuse(&call.tool, Misbehavior::TooLarge),
             Ok(Ok(output)) => {
                 let trusted = output.trust() == Trust::Trusted;
                 Outcome::Ok(ToolOutput {

@@ -10,17 +10,16 @@ use std::{
 };
 
 use runvil_engine::{
-    Answer, CompletionError, CompletionErrorKind, Effect, EffectId, EffectKind, Event, EventKind,
-    ModelId, ModelInfo, ModelReply, ModelRound, ReplyCall, RunErrorKind, RunOutcome, ThinkingMode,
+    Answer, CompletionError, CompletionErrorKind, Effect, EffectId, EffectKind, Event, EventKind, ModelId, ModelInfo,
+    ModelReply, ModelRound, ReplyCall, RunErrorKind, RunOutcome, ThinkingMode,
 };
 use runvil_harness::{
-    Host, HostBuilder, Launch, LiveText, ModelAccess, Observer, Origin, Preparation, Prepared,
-    RunReport, Seed, prepare,
+    Host, HostBuilder, Launch, LiveText, ModelAccess, Observer, Origin, Preparation, Prepared, RunReport, Seed, prepare,
 };
 use runvil_model::{Catalog, ModelBackend, OnText, RoundLimits};
 use runvil_pack::{
-    Arguments, Pack, PackError, PackName, PackRegistry, Plugin, RegistryError, ServiceName, Tool,
-    ToolContext, ToolDefinition, ToolError, ToolOutput, async_trait,
+    Arguments, Pack, PackError, PackName, PackRegistry, Plugin, RegistryError, ServiceName, Tool, ToolContext,
+    ToolDefinition, ToolError, ToolOutput, async_trait,
 };
 
 /// A prompt with this frontmatter beside its fixed keys, and this body below its title.
@@ -121,8 +120,7 @@ pub(crate) fn failure(report: &RunReport) -> (RunErrorKind, &str) {
 }
 
 pub(crate) fn kinds(events: &[Event]) -> Vec<String> {
-    let kind =
-        |event: &Event| serde_json::to_value(&event.kind).expect("plain data")["kind"].clone();
+    let kind = |event: &Event| serde_json::to_value(&event.kind).expect("plain data")["kind"].clone();
     events
         .iter()
         .map(|event| kind(event).as_str().expect("a kind").to_owned())
@@ -158,12 +156,7 @@ impl ModelBackend for Script {
         _: RoundLimits,
         on_text: OnText<'_>,
     ) -> Result<ModelReply, CompletionError> {
-        let say = self
-            .0
-            .lock()
-            .expect("no panic")
-            .pop_front()
-            .expect("a reply is left");
+        let say = self.0.lock().expect("no panic").pop_front().expect("a reply is left");
         match say {
             Say::Text(fragments) => {
                 fragments.iter().for_each(|fragment| on_text(fragment));
@@ -199,15 +192,11 @@ impl ModelBackend for Script {
 }
 
 type Call = Arc<
-    dyn Fn(
-            Arguments,
-            ToolContext,
-        ) -> futures_util::future::BoxFuture<'static, Result<ToolOutput, ToolError>>
+    dyn Fn(Arguments, ToolContext) -> futures_util::future::BoxFuture<'static, Result<ToolOutput, ToolError>>
         + Send
         + Sync,
 >;
-type Ready =
-    Arc<dyn Fn() -> futures_util::future::BoxFuture<'static, Result<(), PackError>> + Send + Sync>;
+type Ready = Arc<dyn Fn() -> futures_util::future::BoxFuture<'static, Result<(), PackError>> + Send + Sync>;
 
 /// A Plugin with one scripted Pack.
 #[derive(Clone)]
@@ -265,9 +254,7 @@ impl Scripted {
         self.shaped_tool(id, |definition| definition, call)
     }
 
-    pub(crate) fn shaped_tool<
-        F: Future<Output = Result<ToolOutput, ToolError>> + Send + 'static,
-    >(
+    pub(crate) fn shaped_tool<F: Future<Output = Result<ToolOutput, ToolError>> + Send + 'static>(
         mut self,
         id: &str,
         shape: impl Fn(ToolDefinition) -> ToolDefinition,
@@ -330,11 +317,7 @@ impl Tool for ScriptedTool {
         &self.definition
     }
 
-    async fn call(
-        &self,
-        arguments: Arguments,
-        context: ToolContext,
-    ) -> Result<ToolOutput, ToolError> {
+    async fn call(&self, arguments: Arguments, context: ToolContext) -> Result<ToolOutput, ToolError> {
         (self.call)(arguments, context).await
     }
 }

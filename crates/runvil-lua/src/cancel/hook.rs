@@ -10,10 +10,7 @@ use crate::raw::arm;
 pub(super) struct Threads;
 
 impl Threads {
-    #[allow(
-        clippy::unused_self,
-        reason = "the threads of systems with signals are told"
-    )]
+    #[allow(clippy::unused_self, reason = "the threads of systems with signals are told")]
     pub(super) fn interrupt(&self) {}
 }
 

@@ -48,10 +48,7 @@ impl Threads {
     }
 
     fn enter(&self, thread: pthread_t) {
-        self.0
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .push(thread);
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).push(thread);
     }
 
     fn leave(&self, thread: pthread_t) {

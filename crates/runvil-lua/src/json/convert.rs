@@ -75,12 +75,7 @@ pub(crate) fn to_json_within(
 }
 
 /// Reads a Lua value that goes into a table `level` levels down.
-pub(crate) fn to_tape(
-    lua: &Lua,
-    value: &Value,
-    root: &str,
-    level: usize,
-) -> Result<Tape, ToJsonError> {
+pub(crate) fn to_tape(lua: &Lua, value: &Value, root: &str, level: usize) -> Result<Tape, ToJsonError> {
     let budget = budget(lua);
     let walked = raw::read(lua, value, |reader, slot| {
         let mut walk = Walk::new(reader, root, Mode::Strict, budget, TapeSink::default());

@@ -49,10 +49,7 @@ fn build(
     };
     let text = text.as_bytes();
     if text.len() > MAX_BYTES {
-        return Err(Failure::lua(format!(
-            "{function}: input exceeds the {MAX_BYTES}-byte limit"
-        ))
-        .into());
+        return Err(Failure::lua(format!("{function}: input exceeds the {MAX_BYTES}-byte limit")).into());
     }
     let tape = parse(&text).map_err(|error| Failure::lua(format!("{function}: {error}")))?;
     raw::build(lua, &tape, Nulls::Kept)

@@ -96,11 +96,7 @@ impl Call {
         Walk::new(reader, ROOT, self.mode, self.budget.clone(), sink)
     }
 
-    fn write_lines(
-        &self,
-        reader: &Reader<'_>,
-        list: Slot,
-    ) -> Result<Result<Vec<u8>, &'static str>, Stop> {
+    fn write_lines(&self, reader: &Reader<'_>, list: Slot) -> Result<Result<Vec<u8>, &'static str>, Stop> {
         let mut walk = self.walk(reader);
         let written = walk.items(list, |sink| sink.out.push(b'\n'))?;
         Ok(written.map(|()| walk.into_sink().out))

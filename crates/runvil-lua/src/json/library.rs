@@ -12,14 +12,8 @@ use crate::raw;
 pub(crate) fn library(lua: &Lua) -> mlua::Result<MultiValue> {
     let json = lua.create_table_with_capacity(0, 6)?;
     json.raw_set("null", Value::NULL)?;
-    json.raw_set(
-        "array",
-        lua.create_function(|lua, value: Value| array(lua, value))?,
-    )?;
-    json.raw_set(
-        "decode",
-        lua.create_function(|lua, text: Value| decode(lua, &text))?,
-    )?;
+    json.raw_set("array", lua.create_function(|lua, value: Value| array(lua, value))?)?;
+    json.raw_set("decode", lua.create_function(|lua, text: Value| decode(lua, &text))?)?;
     json.raw_set(
         "decode_lines",
         lua.create_function(|lua, text: Value| decode_lines(lua, &text))?,
@@ -30,9 +24,7 @@ pub(crate) fn library(lua: &Lua) -> mlua::Result<MultiValue> {
     )?;
     json.raw_set(
         "encode_lines",
-        lua.create_function(|lua, (list, options): (Value, Value)| {
-            encode_lines(lua, &list, &options)
-        })?,
+        lua.create_function(|lua, (list, options): (Value, Value)| encode_lines(lua, &list, &options))?,
     )?;
     Ok(MultiValue::from_iter([Value::Table(json)]))
 }
@@ -43,10 +35,7 @@ fn array(lua: &Lua, value: Value) -> mlua::Result<Value> {
         Value::Table(table) => table,
         other => {
             let found = type_name(&other);
-            return Err(Failure::lua(format!(
-                "json.array expects a table or no argument, got {found}"
-            ))
-            .into());
+            return Err(Failure::lua(format!("json.array expects a table or no argument, got {found}")).into());
         }
     };
     if !raw::mark_list(lua, &table)? {

@@ -39,10 +39,7 @@ mod tests {
             Step::Boolean(true),
             Step::Number(1.5),
         ];
-        assert_eq!(
-            render("value", &steps),
-            "value.items[2].\u{fffd}[true][1.5]"
-        );
+        assert_eq!(render("value", &steps), "value.items[2].\u{fffd}[true][1.5]");
         assert_eq!(render("value", &[]), "value");
     }
 }

@@ -57,10 +57,7 @@ impl fmt::Display for NotJson {
             Problem::Cycle => write!(f, "{path} contains itself"),
             Problem::TooDeep => write!(f, "{path} is nested more than {MAX_LEVELS} levels deep"),
             Problem::Unreadable(label) => {
-                let label = label
-                    .as_ref()
-                    .map(|label| format!(" ({label})"))
-                    .unwrap_or_default();
+                let label = label.as_ref().map(|label| format!(" ({label})")).unwrap_or_default();
                 write!(
                     f,
                     "{path} cannot be read{label}; copy the fields you need into a plain table"

@@ -56,10 +56,7 @@ pub(crate) struct TextSink {
 
 impl TextSink {
     pub(crate) fn new(limit: usize) -> Self {
-        Self {
-            out: Vec::new(),
-            limit,
-        }
+        Self { out: Vec::new(), limit }
     }
 
     fn write(&mut self, value: &(impl serde::Serialize + ?Sized)) {
@@ -130,12 +127,8 @@ impl Sink for TextSink {
 /// The integer that the float is, if it is one in the 64-bit range.
 pub(crate) fn as_integer(value: f64) -> Option<i64> {
     const LIMIT: f64 = 9_223_372_036_854_775_808.0;
-    #[allow(
-        clippy::cast_possible_truncation,
-        reason = "the value is integral and in range"
-    )]
-    let integer =
-        (value.fract() == 0.0 && (-LIMIT..LIMIT).contains(&value)).then_some(value as i64);
+    #[allow(clippy::cast_possible_truncation, reason = "the value is integral and in range")]
+    let integer = (value.fract() == 0.0 && (-LIMIT..LIMIT).contains(&value)).then_some(value as i64);
     integer
 }
 
@@ -149,10 +142,7 @@ pub(crate) struct TreeSink {
 #[derive(Debug)]
 enum Open {
     List(Vec<Value>),
-    Object {
-        map: Map<String, Value>,
-        key: String,
-    },
+    Object { map: Map<String, Value>, key: String },
 }
 
 impl TreeSink {
@@ -277,11 +267,7 @@ impl Sink for TapeSink {
     }
 
     fn key(&mut self, _first: bool, key: &str) {
-        if let Some(Node::Object(count)) = self
-            .open
-            .last()
-            .and_then(|&head| self.tape.nodes.get_mut(head))
-        {
+        if let Some(Node::Object(count)) = self.open.last().and_then(|&head| self.tape.nodes.get_mut(head)) {
             *count += 1;
         }
         self.tape.push_text(key);

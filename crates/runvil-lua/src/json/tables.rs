@@ -76,11 +76,7 @@ impl Shape {
     }
 
     /// How many items the table has as a list, or what keeps it from being one.
-    pub(super) fn as_list(
-        &self,
-        reader: &Reader<'_>,
-        entered: &Entered,
-    ) -> Result<Result<usize, Problem>, Stop> {
+    pub(super) fn as_list(&self, reader: &Reader<'_>, entered: &Entered) -> Result<Result<usize, Problem>, Stop> {
         let problem = if entered.marked {
             self.first_key_type().map(Problem::ListKeyType)
         } else if let Some((_, name)) = self.other {
@@ -164,11 +160,7 @@ fn write_list<S: Sink>(walk: &mut Walk<'_, S>, table: Slot, count: usize) -> Res
     Ok(())
 }
 
-fn write_object<'a, S: Sink>(
-    walk: &mut Walk<'a, S>,
-    table: Slot,
-    shape: &Shape,
-) -> Result<(), Stop> {
+fn write_object<'a, S: Sink>(walk: &mut Walk<'a, S>, table: Slot, shape: &Shape) -> Result<(), Stop> {
     walk.budget.take_keys(shape.texts)?;
     let first = walk.reader.spread(table, shape.texts)?;
     let mut keys: Vec<(&'a [u8], usize)> = Vec::with_capacity(shape.texts);
@@ -179,10 +171,7 @@ fn write_object<'a, S: Sink>(
         }
     }
     keys.sort_unstable();
-    if keys
-        .iter()
-        .any(|(key, _)| std::str::from_utf8(key).is_err())
-    {
+    if keys.iter().any(|(key, _)| std::str::from_utf8(key).is_err()) {
         return write_broken_object(walk, table, shape, &keys);
     }
     walk.sink.begin_object();
@@ -206,9 +195,7 @@ fn write_broken_object<'a, S: Sink>(
     if walk.mode == Mode::Debug {
         return write_dump(walk, table, shape);
     }
-    let broken = keys
-        .iter()
-        .find(|(key, _)| std::str::from_utf8(key).is_err());
+    let broken = keys.iter().find(|(key, _)| std::str::from_utf8(key).is_err());
     walk.steps.extend(broken.map(|&(key, _)| Step::Name(key)));
     Err(walk.stop(Problem::NotUtf8))
 }

@@ -66,14 +66,13 @@ impl Tape {
     pub(crate) fn append(&mut self, other: &Self) {
         let offset = self.text.len();
         self.text.push_str(&other.text);
-        self.nodes
-            .extend(other.nodes.iter().map(|node| match *node {
-                Node::Text { start, length } => Node::Text {
-                    start: start + offset,
-                    length,
-                },
-                node => node,
-            }));
+        self.nodes.extend(other.nodes.iter().map(|node| match *node {
+            Node::Text { start, length } => Node::Text {
+                start: start + offset,
+                length,
+            },
+            node => node,
+        }));
     }
 }
 

@@ -54,13 +54,7 @@ pub(super) struct Entered {
 }
 
 impl<'a, S: Sink> Walk<'a, S> {
-    pub(crate) fn new(
-        reader: &'a Reader<'a>,
-        root: &'a str,
-        mode: Mode,
-        budget: Budget,
-        sink: S,
-    ) -> Self {
+    pub(crate) fn new(reader: &'a Reader<'a>, root: &'a str, mode: Mode, budget: Budget, sink: S) -> Self {
         Self {
             reader,
             sink,
@@ -166,9 +160,7 @@ impl<'a, S: Sink> Walk<'a, S> {
                     entered.table = data;
                 }
                 Nature::Sealed(label) => {
-                    break Problem::Unreadable(
-                        label.map(|label| String::from_utf8_lossy(label).into_owned()),
-                    );
+                    break Problem::Unreadable(label.map(|label| String::from_utf8_lossy(label).into_owned()));
                 }
             }
         };

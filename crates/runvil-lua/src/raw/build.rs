@@ -32,12 +32,7 @@ pub(crate) fn build(lua: &Lua, tape: &Tape, nulls: Nulls) -> mlua::Result<Value>
 
 /// Builds the tape's first value with each table behind an empty one that reads through to it, refuses writes by
 /// `newindex`, and whose metatable shows as `protection`.
-pub(crate) fn build_frozen(
-    lua: &Lua,
-    tape: &Tape,
-    newindex: &Function,
-    protection: &str,
-) -> mlua::Result<Value> {
+pub(crate) fn build_frozen(lua: &Lua, tape: &Tape, newindex: &Function, protection: &str) -> mlua::Result<Value> {
     let (nodes, text) = (tape.nodes.as_slice(), tape.text.as_bytes());
     // SAFETY: the closure owns nothing; it leaves one value.
     unsafe {
@@ -110,13 +105,7 @@ struct Builder<'t> {
 }
 
 impl<'t> Builder<'t> {
-    fn new(
-        state: *mut lua_State,
-        nodes: &'t [Node],
-        text: &'t [u8],
-        nulls: Nulls,
-        wrap: Wrap,
-    ) -> Self {
+    fn new(state: *mut lua_State, nodes: &'t [Node], text: &'t [u8], nulls: Nulls, wrap: Wrap) -> Self {
         Self {
             state,
             nodes: nodes.iter(),

@@ -18,11 +18,7 @@ pub(crate) enum Ended {
 
 /// Resumes `thread` with `arguments`. The values are those that it yielded or returned; a raised value stays on
 /// the thread for [`trace`].
-pub(crate) fn resume(
-    lua: &Lua,
-    thread: &Thread,
-    arguments: MultiValue,
-) -> mlua::Result<(Ended, MultiValue)> {
+pub(crate) fn resume(lua: &Lua, thread: &Thread, arguments: MultiValue) -> mlua::Result<(Ended, MultiValue)> {
     let co = thread.state();
     let mut status = ffi::LUA_ERRRUN;
     let shared = Shared::of(lua);

@@ -14,8 +14,7 @@ static METATABLE: Key = Key::new();
 /// of the fields for one that Lua code raised. An error value that nobody holds drops out.
 static ORIGINS: Key = Key::new();
 
-const METHODS: [(&std::ffi::CStr, CFunction); 2] =
-    [(c"__tostring", tostring), (c"__concat", concat)];
+const METHODS: [(&std::ffi::CStr, CFunction); 2] = [(c"__tostring", tostring), (c"__concat", concat)];
 
 /// Creates the metatable and the registry.
 ///
@@ -119,9 +118,7 @@ pub(crate) fn forget_origins(lua: &Lua) -> mlua::Result<()> {
 unsafe fn has_shared_metatable(state: *mut lua_State, index: c_int) -> bool {
     // SAFETY: what is pushed is popped.
     unsafe {
-        if ffi::lua_type(state, index) != ffi::LUA_TTABLE
-            || ffi::lua_getmetatable(state, index) == 0
-        {
+        if ffi::lua_type(state, index) != ffi::LUA_TTABLE || ffi::lua_getmetatable(state, index) == 0 {
             return false;
         }
         ffi::lua_rawgetp(state, ffi::LUA_REGISTRYINDEX, METATABLE.address());
@@ -235,11 +232,7 @@ unsafe extern "C-unwind" fn concat(state: *mut lua_State) -> c_int {
                 ffi::lua_pushvalue(state, operand);
             } else {
                 let found = ffi::luaL_typename(state, operand);
-                return ffi::luaL_error(
-                    state,
-                    c"attempt to concatenate a %s value".as_ptr(),
-                    found,
-                );
+                return ffi::luaL_error(state, c"attempt to concatenate a %s value".as_ptr(), found);
             }
         }
         ffi::lua_concat(state, 2);

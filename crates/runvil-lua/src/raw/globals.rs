@@ -255,12 +255,7 @@ pub(crate) fn serve(lua: &Lua, name: &str, get: &Function, set: &Function) -> ml
 }
 
 /// Has the guard serve a global that always reads as `value` and refuses each assignment with `refusal`.
-pub(crate) fn serve_constant(
-    lua: &Lua,
-    name: &str,
-    value: &Value,
-    refusal: &str,
-) -> mlua::Result<()> {
+pub(crate) fn serve_constant(lua: &Lua, name: &str, value: &Value, refusal: &str) -> mlua::Result<()> {
     // SAFETY: the closures get one upvalue each; the closure leaves two functions.
     let (get, set): (Function, Function) = unsafe {
         lua.exec_raw((value, refusal), |state| {

@@ -50,22 +50,12 @@ unsafe fn delegate(state: *mut lua_State) -> c_int {
         }
         ffi::lua_pushvalue(state, 1);
         let below = ffi::lua_gettop(state) - 2;
-        ffi::lua_callk(
-            state,
-            1,
-            ffi::LUA_MULTRET,
-            below as lua_KContext,
-            Some(delegated),
-        );
+        ffi::lua_callk(state, 1, ffi::LUA_MULTRET, below as lua_KContext, Some(delegated));
         delegated(state, ffi::LUA_OK, below as lua_KContext)
     }
 }
 
-unsafe extern "C-unwind" fn delegated(
-    state: *mut lua_State,
-    _status: c_int,
-    below: lua_KContext,
-) -> c_int {
+unsafe extern "C-unwind" fn delegated(state: *mut lua_State, _status: c_int, below: lua_KContext) -> c_int {
     // SAFETY: called by Lua; the stack holds `below` values under the results.
     unsafe { ffi::lua_gettop(state) - c_int::try_from(below).unwrap_or_default() }
 }
@@ -158,8 +148,7 @@ unsafe fn push_sorted_keys(state: *mut lua_State, border: lua_Integer) {
             return ffi::lua_createtable(state, 0, 0);
         }
         let capacity = c_int::try_from(count).unwrap_or(c_int::MAX);
-        let buffer =
-            ffi::lua_newuserdatauv(state, count.saturating_mul(size_of::<SortKey<'_>>()), 0);
+        let buffer = ffi::lua_newuserdatauv(state, count.saturating_mul(size_of::<SortKey<'_>>()), 0);
         let buffer = buffer.cast::<SortKey<'_>>();
         ffi::lua_createtable(state, capacity, 0);
         let mut filled: u32 = 0;
@@ -169,9 +158,7 @@ unsafe fn push_sorted_keys(state: *mut lua_State, border: lua_Integer) {
             if is_in_array(state, -1, border) {
                 continue;
             }
-            buffer
-                .add(filled as usize)
-                .write(sort_key(state, -1, length, filled));
+            buffer.add(filled as usize).write(sort_key(state, -1, length, filled));
             filled += 1;
             ffi::lua_pushvalue(state, -1);
             ffi::lua_rawseti(state, 3, lua_Integer::from(filled));
@@ -224,24 +211,17 @@ unsafe fn is_in_array(state: *mut lua_State, index: c_int, border: lua_Integer) 
 /// # Safety
 ///
 /// A live thread with a value at `index` that stays alive as long as the result is used.
-unsafe fn sort_key<'t>(
-    state: *mut lua_State,
-    index: c_int,
-    length: lua_Integer,
-    position: u32,
-) -> SortKey<'t> {
+unsafe fn sort_key<'t>(state: *mut lua_State, index: c_int, length: lua_Integer, position: u32) -> SortKey<'t> {
     // SAFETY: reads only; a string's bytes stay in place as long as the string lives.
     unsafe {
         match ffi::lua_type(state, index) {
             ffi::LUA_TBOOLEAN => SortKey::boolean(ffi::lua_toboolean(state, index) != 0, position),
-            ffi::LUA_TNUMBER if is_in_array(state, index, length) => SortKey::array(
-                ffi::lua_tointegerx(state, index, std::ptr::null_mut()),
-                position,
-            ),
-            ffi::LUA_TNUMBER if ffi::lua_isinteger(state, index) != 0 => SortKey::integer(
-                ffi::lua_tointegerx(state, index, std::ptr::null_mut()),
-                position,
-            ),
+            ffi::LUA_TNUMBER if is_in_array(state, index, length) => {
+                SortKey::array(ffi::lua_tointegerx(state, index, std::ptr::null_mut()), position)
+            }
+            ffi::LUA_TNUMBER if ffi::lua_isinteger(state, index) != 0 => {
+                SortKey::integer(ffi::lua_tointegerx(state, index, std::ptr::null_mut()), position)
+            }
             ffi::LUA_TNUMBER => SortKey::float(ffi::lua_tonumber(state, index), true, position),
             ffi::LUA_TSTRING => SortKey::text(string_bytes(state, index), true, position),
             _ => SortKey::other(position),
@@ -295,11 +275,7 @@ pub(super) unsafe extern "C-unwind" fn next(state: *mut lua_State) -> c_int {
 /// # Safety
 ///
 /// As [`next`], with the two arguments on the stack.
-unsafe fn array_start(
-    state: *mut lua_State,
-    first: bool,
-    length: lua_Integer,
-) -> Option<lua_Integer> {
+unsafe fn array_start(state: *mut lua_State, first: bool, length: lua_Integer) -> Option<lua_Integer> {
     // SAFETY: pushes and pops balance.
     unsafe {
         if first {
@@ -331,11 +307,7 @@ unsafe fn array_start(
 /// # Safety
 ///
 /// As [`next`].
-unsafe fn next_in_array(
-    state: *mut lua_State,
-    from: lua_Integer,
-    length: lua_Integer,
-) -> Option<c_int> {
+unsafe fn next_in_array(state: *mut lua_State, from: lua_Integer, length: lua_Integer) -> Option<c_int> {
     // SAFETY: pushes and pops balance but for the pair.
     unsafe {
         for index in from..=length {

@@ -30,9 +30,7 @@ use mlua::ffi::{self, lua_State};
 
 pub(crate) use self::build::{build, build_frozen, build_state, mark_list};
 pub(crate) use self::coroutine::{Ended, resume, trace};
-pub(crate) use self::error_value::{
-    bless_error_value, forget_origins, is_error_value, origin_of, remember_origin,
-};
+pub(crate) use self::error_value::{bless_error_value, forget_origins, is_error_value, origin_of, remember_origin};
 pub(crate) use self::globals::{materializer, serve, serve_constant, serve_lazily, settle};
 pub(crate) use self::hook::arm;
 pub(crate) use self::reader::{Identity, Nature, Reader, Seen, Slot, StackFull, read};
@@ -40,8 +38,7 @@ pub(crate) use self::seal::{refuse_fields, strict_fields};
 pub(crate) use self::setup::{Setup, kit, set_up};
 pub(crate) use self::shared::Shared;
 pub(crate) use self::state::{
-    KEY as STATE_KEY, PARENT as STATE_PARENT, set_state_refusal, set_state_store, state_view,
-    table_behind,
+    KEY as STATE_KEY, PARENT as STATE_PARENT, set_state_refusal, set_state_store, state_view, table_behind,
 };
 
 use self::iterate::string_bytes;
@@ -51,13 +48,7 @@ type CFunction = unsafe extern "C-unwind" fn(*mut lua_State) -> c_int;
 
 /// An address that keys one slot of the Lua registry.
 #[derive(Debug)]
-struct Key(
-    #[allow(
-        dead_code,
-        reason = "only the address counts; a field of no size would share one"
-    )]
-    u8,
-);
+struct Key(#[allow(dead_code, reason = "only the address counts; a field of no size would share one")] u8);
 
 impl Key {
     const fn new() -> Self {
@@ -107,20 +98,14 @@ unsafe fn interrupt(state: *mut lua_State) -> ! {
 unsafe fn type_error(state: *mut lua_State, argument: c_int, expected: &CStr) -> ! {
     // SAFETY: as for this function.
     unsafe {
-        let found =
-            if ffi::luaL_getmetafield(state, argument, c"__name".as_ptr()) == ffi::LUA_TSTRING {
-                ffi::lua_tolstring(state, -1, std::ptr::null_mut())
-            } else if ffi::lua_type(state, argument) == ffi::LUA_TLIGHTUSERDATA {
-                c"light userdata".as_ptr()
-            } else {
-                ffi::luaL_typename(state, argument)
-            };
-        let text = ffi::lua_pushfstring(
-            state,
-            c"%s expected, got %s".as_ptr(),
-            expected.as_ptr(),
-            found,
-        );
+        let found = if ffi::luaL_getmetafield(state, argument, c"__name".as_ptr()) == ffi::LUA_TSTRING {
+            ffi::lua_tolstring(state, -1, std::ptr::null_mut())
+        } else if ffi::lua_type(state, argument) == ffi::LUA_TLIGHTUSERDATA {
+            c"light userdata".as_ptr()
+        } else {
+            ffi::luaL_typename(state, argument)
+        };
+        let text = ffi::lua_pushfstring(state, c"%s expected, got %s".as_ptr(), expected.as_ptr(), found);
         ffi::luaL_argerror(state, argument, text);
         ffi::lua_error(state)
     }

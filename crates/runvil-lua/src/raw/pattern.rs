@@ -119,10 +119,7 @@ fn anchor(pattern: &[u8]) -> (&[u8], bool) {
 unsafe fn push_position(state: *mut lua_State, position: usize) {
     // SAFETY: as for this function.
     unsafe {
-        ffi::lua_pushinteger(
-            state,
-            lua_Integer::try_from(position).unwrap_or(lua_Integer::MAX),
-        );
+        ffi::lua_pushinteger(state, lua_Integer::try_from(position).unwrap_or(lua_Integer::MAX));
     };
 }
 
@@ -137,9 +134,7 @@ unsafe fn raise<T>(state: *mut lua_State, result: Result<T, PatternError>) -> T 
         match result {
             Ok(value) => return value,
             Err(PatternError::Interrupted) => interrupt(state),
-            Err(PatternError::Message(text)) => {
-                ffi::luaL_error(state, c"%s".as_ptr(), text.as_ptr())
-            }
+            Err(PatternError::Message(text)) => ffi::luaL_error(state, c"%s".as_ptr(), text.as_ptr()),
             Err(PatternError::CaptureIndex(index)) => {
                 ffi::luaL_error(state, c"invalid capture index %%%d".as_ptr(), index)
             }
@@ -153,13 +148,7 @@ unsafe fn raise<T>(state: *mut lua_State, result: Result<T, PatternError>) -> T 
 /// # Safety
 ///
 /// As [`raise`].
-unsafe fn push_captures(
-    state: *mut lua_State,
-    matcher: &Matcher<'_>,
-    start: usize,
-    end: usize,
-    whole: bool,
-) -> c_int {
+unsafe fn push_captures(state: *mut lua_State, matcher: &Matcher<'_>, start: usize, end: usize, whole: bool) -> c_int {
     // SAFETY: there is room for what is pushed.
     unsafe {
         let count = matcher.captures().max(usize::from(whole));
@@ -175,13 +164,7 @@ unsafe fn push_captures(
 /// # Safety
 ///
 /// As [`raise`], with the subject at index 1 and one free stack slot.
-unsafe fn push_capture(
-    state: *mut lua_State,
-    matcher: &Matcher<'_>,
-    index: usize,
-    start: usize,
-    end: usize,
-) {
+unsafe fn push_capture(state: *mut lua_State, matcher: &Matcher<'_>, index: usize, start: usize, end: usize) {
     // SAFETY: the subject is the first argument, or the first upvalue of `gmatch`'s iterator, so the matcher's slice
     // is alive.
     unsafe {
@@ -218,8 +201,7 @@ pub(super) unsafe extern "C-unwind" fn gmatch(state: *mut lua_State) -> c_int {
 unsafe extern "C-unwind" fn gmatch_next(state: *mut lua_State) -> c_int {
     // SAFETY: called by Lua with the subject, the pattern and the progress as upvalues.
     unsafe {
-        let [subject, pattern] =
-            [1, 2].map(|index| string_bytes(state, ffi::lua_upvalueindex(index)));
+        let [subject, pattern] = [1, 2].map(|index| string_bytes(state, ffi::lua_upvalueindex(index)));
         let progress = ffi::lua_touserdata(state, ffi::lua_upvalueindex(3)).cast::<Progress>();
         let mut matcher = Matcher::new(subject, pattern, &Shared::at(state).cancel);
         for at in (*progress).next..=subject.len() {

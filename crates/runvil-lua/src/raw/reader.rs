@@ -104,8 +104,7 @@ pub(crate) fn read<R>(
 pub(super) unsafe fn push_list_marker(state: *mut lua_State) {
     // SAFETY: one value more on the stack than before.
     unsafe {
-        if ffi::lua_rawgetp(state, ffi::LUA_REGISTRYINDEX, LIST_MARKER.address()) != ffi::LUA_TTABLE
-        {
+        if ffi::lua_rawgetp(state, ffi::LUA_REGISTRYINDEX, LIST_MARKER.address()) != ffi::LUA_TTABLE {
             ffi::lua_pop(state, 1);
             ffi::lua_createtable(state, 0, 1);
             ffi::lua_pushboolean(state, 0);
@@ -208,22 +207,21 @@ impl<'a> Reader<'a> {
             let data = ffi::lua_rawget(state, metatable);
             ffi::lua_pushvalue(state, 2);
             let protection = ffi::lua_rawget(state, metatable);
-            let nature =
-                if data == ffi::LUA_TNIL || protection == ffi::LUA_TNIL || !self.is_empty(table) {
-                    Nature::Plain
-                } else if data == ffi::LUA_TTABLE {
-                    ffi::lua_settop(state, metatable + 1);
-                    ffi::lua_replace(state, metatable);
-                    return Ok(Nature::View(Slot(metatable)));
-                } else if data == ffi::LUA_TFUNCTION {
-                    let label = Slot(metatable + 2);
-                    Nature::Sealed(match self.see(label) {
-                        Seen::Text(text) => Some(text),
-                        _ => None,
-                    })
-                } else {
-                    Nature::Plain
-                };
+            let nature = if data == ffi::LUA_TNIL || protection == ffi::LUA_TNIL || !self.is_empty(table) {
+                Nature::Plain
+            } else if data == ffi::LUA_TTABLE {
+                ffi::lua_settop(state, metatable + 1);
+                ffi::lua_replace(state, metatable);
+                return Ok(Nature::View(Slot(metatable)));
+            } else if data == ffi::LUA_TFUNCTION {
+                let label = Slot(metatable + 2);
+                Nature::Sealed(match self.see(label) {
+                    Seen::Text(text) => Some(text),
+                    _ => None,
+                })
+            } else {
+                Nature::Plain
+            };
             ffi::lua_settop(state, metatable - 1);
             Ok(nature)
         }

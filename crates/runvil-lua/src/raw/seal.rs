@@ -41,12 +41,7 @@ unsafe extern "C-unwind" fn refuse_field(state: *mut lua_State) -> c_int {
 
 /// An `__index` that reads `fields` and raises `{unknown} '{name}'` for one that is not there, and `no_name` for a
 /// key that is no string.
-pub(crate) fn strict_fields(
-    lua: &Lua,
-    fields: &Table,
-    unknown: &str,
-    no_name: &str,
-) -> mlua::Result<Function> {
+pub(crate) fn strict_fields(lua: &Lua, fields: &Table, unknown: &str, no_name: &str) -> mlua::Result<Function> {
     // SAFETY: the closure gets three values, which become the function's upvalues.
     unsafe {
         lua.exec_raw((fields, unknown, no_name), |state| {

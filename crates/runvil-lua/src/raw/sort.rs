@@ -105,12 +105,7 @@ impl Sort {
     /// # Safety
     ///
     /// As [`Sort::interval`].
-    unsafe fn order_middle(
-        &mut self,
-        low: lua_Integer,
-        high: lua_Integer,
-        pivots: u32,
-    ) -> lua_Integer {
+    unsafe fn order_middle(&mut self, low: lua_Integer, high: lua_Integer, pivots: u32) -> lua_Integer {
         // SAFETY: pushes and pops balance.
         unsafe {
             let middle = if high - low < LONG || pivots == 0 {

@@ -135,11 +135,7 @@ pub(super) unsafe fn learn(state: *mut lua_State) {
 /// # Safety
 ///
 /// As [`learn`], with the globals on top.
-unsafe fn read_library<T>(
-    state: *mut lua_State,
-    name: &CStr,
-    read: unsafe fn(*mut lua_State) -> T,
-) -> T {
+unsafe fn read_library<T>(state: *mut lua_State, name: &CStr, read: unsafe fn(*mut lua_State) -> T) -> T {
     // SAFETY: as for this function.
     unsafe {
         ffi::lua_getfield(state, -1, name.as_ptr());

@@ -11,11 +11,7 @@ pub(super) unsafe extern "C-unwind" fn suspend(state: *mut lua_State) -> c_int {
     unsafe { ffi::lua_yieldk(state, ffi::lua_gettop(state), 0, Some(answered)) }
 }
 
-unsafe extern "C-unwind" fn answered(
-    state: *mut lua_State,
-    _status: c_int,
-    _context: lua_KContext,
-) -> c_int {
+unsafe extern "C-unwind" fn answered(state: *mut lua_State, _status: c_int, _context: lua_KContext) -> c_int {
     // SAFETY: called by Lua; this frame holds nothing that a raised error would have to drop.
     unsafe {
         if ffi::lua_toboolean(state, 1) != 0 {

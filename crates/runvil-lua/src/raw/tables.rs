@@ -46,12 +46,7 @@ impl Rounds {
 /// # Safety
 ///
 /// Called by a function that Lua called, with five free stack slots and nothing in its frame to drop.
-pub(super) unsafe fn check_table(
-    state: *mut lua_State,
-    argument: c_int,
-    needs: Needs,
-    length: bool,
-) {
+pub(super) unsafe fn check_table(state: *mut lua_State, argument: c_int, needs: Needs, length: bool) {
     // SAFETY: pushes and pops balance.
     unsafe {
         if ffi::lua_type(state, argument) == ffi::LUA_TTABLE {
@@ -148,11 +143,7 @@ pub(super) unsafe extern "C-unwind" fn move_(state: *mut lua_State) -> c_int {
         let from = ffi::luaL_checkinteger(state, 2);
         let end = ffi::luaL_checkinteger(state, 3);
         let to = ffi::luaL_checkinteger(state, 4);
-        let target = if ffi::lua_type(state, 5) <= ffi::LUA_TNIL {
-            1
-        } else {
-            5
-        };
+        let target = if ffi::lua_type(state, 5) <= ffi::LUA_TNIL { 1 } else { 5 };
         check_table(state, 1, Needs::Reading, false);
         check_table(state, target, Needs::Writing, false);
         if end >= from {

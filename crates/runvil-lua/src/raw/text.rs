@@ -49,11 +49,7 @@ unsafe fn has_address(state: *mut lua_State, index: c_int) -> bool {
     let kind = unsafe { ffi::lua_type(state, index) };
     matches!(
         kind,
-        ffi::LUA_TTABLE
-            | ffi::LUA_TFUNCTION
-            | ffi::LUA_TUSERDATA
-            | ffi::LUA_TLIGHTUSERDATA
-            | ffi::LUA_TTHREAD
+        ffi::LUA_TTABLE | ffi::LUA_TFUNCTION | ffi::LUA_TUSERDATA | ffi::LUA_TLIGHTUSERDATA | ffi::LUA_TTHREAD
     )
 }
 
@@ -249,9 +245,7 @@ impl Conversion {
         Some(Self {
             kind: *format.get(start + flags)?,
             end: start + flags + 1,
-            is_plain: width.len() <= 2
-                && width.iter().all(u8::is_ascii_digit)
-                && width.first() != Some(&b'0'),
+            is_plain: width.len() <= 2 && width.iter().all(u8::is_ascii_digit) && width.first() != Some(&b'0'),
         })
     }
 }

@@ -26,10 +26,7 @@ impl Calls {
             return self.take_whole(fragment);
         };
         // A server that leaves the index out goes on with the call that it sent last.
-        let index = fragment
-            .get("index")
-            .and_then(Value::as_u64)
-            .unwrap_or(self.last_index);
+        let index = fragment.get("index").and_then(Value::as_u64).unwrap_or(self.last_index);
         let call = call(&mut fragment);
         self.last_index = index;
         let slot = self.slot(index, &call).unwrap_or_else(|| self.start(index));
@@ -66,8 +63,7 @@ impl Calls {
         let slot = *self.open.get(&index)?;
         let (_, open) = &self.calls[slot];
         let same_id = fragment.id.is_empty() || open.id.is_empty();
-        let same_name =
-            fragment.name.is_empty() || open.name.is_empty() || fragment.name == open.name;
+        let same_name = fragment.name.is_empty() || open.name.is_empty() || fragment.name == open.name;
         (same_id && same_name).then_some(slot)
     }
 
@@ -102,17 +98,10 @@ impl Calls {
 fn call(from: &mut Map<String, Value>) -> ReplyCall {
     let id = string(from.remove("id"));
     let (name, arguments) = match from.remove("function") {
-        Some(Value::Object(mut function)) => (
-            string(function.remove("name")),
-            arguments(function.remove("arguments")),
-        ),
+        Some(Value::Object(mut function)) => (string(function.remove("name")), arguments(function.remove("arguments"))),
         _ => (String::new(), String::new()),
     };
-    ReplyCall {
-        id,
-        name,
-        arguments,
-    }
+    ReplyCall { id, name, arguments }
 }
 
 fn string(value: Option<Value>) -> String {
@@ -139,9 +128,7 @@ mod tests {
 
     fn assemble(fragments: impl IntoIterator<Item = Value>) -> Vec<(String, String, String)> {
         let mut calls = Calls::default();
-        fragments
-            .into_iter()
-            .for_each(|fragment| calls.take_fragment(fragment));
+        fragments.into_iter().for_each(|fragment| calls.take_fragment(fragment));
         calls
             .finish()
             .into_iter()
@@ -166,10 +153,7 @@ mod tests {
             json!({ "index": 0, "id": null, "function": { "name": null, "arguments": ":1}" } }),
             json!({ "index": 1, "function": { "arguments": "}" } }),
         ]);
-        assert_eq!(
-            calls,
-            [triple("a", "x", "{\"n\":1}"), triple("b", "y", "{}")]
-        );
+        assert_eq!(calls, [triple("a", "x", "{\"n\":1}"), triple("b", "y", "{}")]);
     }
 
     #[test]
@@ -185,10 +169,7 @@ mod tests {
             fragment(0, "b", "x", "{\"n\":"),
             json!({ "index": 0, "function": { "arguments": "2}" } }),
         ]);
-        assert_eq!(
-            calls,
-            [triple("a", "x", "{\"n\":1}"), triple("b", "x", "{\"n\":2}")]
-        );
+        assert_eq!(calls, [triple("a", "x", "{\"n\":1}"), triple("b", "x", "{\"n\":2}")]);
     }
 
     #[test]
@@ -246,12 +227,8 @@ mod tests {
     #[test]
     fn whole_calls_are_never_merged() {
         let mut calls = Calls::default();
-        calls.take_whole(
-            json!({ "index": 0, "id": "a", "function": { "name": "x", "arguments": "{}" } }),
-        );
-        calls.take_whole(
-            json!({ "index": 0, "id": "a", "function": { "name": "x", "arguments": "" } }),
-        );
+        calls.take_whole(json!({ "index": 0, "id": "a", "function": { "name": "x", "arguments": "{}" } }));
+        calls.take_whole(json!({ "index": 0, "id": "a", "function": { "name": "x", "arguments": "" } }));
         calls.take_whole(json!("no call"));
         assert_eq!(calls.finish().len(), 3);
     }

@@ -4,12 +4,7 @@ use serde_json::{Map, Value};
 
 /// The fields that servers put reasoning into, the first that holds any wins: some servers send the same text under
 /// two names while they move from one to the other.
-const REASONING: [&str; 4] = [
-    "reasoning_content",
-    "reasoning",
-    "thinking",
-    "reasoning_text",
-];
+const REASONING: [&str; 4] = ["reasoning_content", "reasoning", "thinking", "reasoning_text"];
 
 /// The text and the reasoning of one delta or message.
 #[derive(Debug, Default, PartialEq, Eq)]
@@ -48,12 +43,8 @@ impl Content {
             Some(Value::String(reasoning)) => self.reasoning.push_str(&reasoning),
             Some(Value::Array(inner)) => {
                 for inner in &inner {
-                    self.reasoning.push_str(
-                        inner
-                            .get("text")
-                            .and_then(Value::as_str)
-                            .unwrap_or_default(),
-                    );
+                    self.reasoning
+                        .push_str(inner.get("text").and_then(Value::as_str).unwrap_or_default());
                 }
             }
             _ => {}
@@ -86,18 +77,9 @@ mod tests {
                 (String::new(), "hm".to_owned())
             );
         }
-        assert_eq!(
-            take(json!({ "reasoning": "hm", "reasoning_content": "hm" })).1,
-            "hm"
-        );
-        assert_eq!(
-            take(json!({ "reasoning": "hm", "reasoning_content": "" })).1,
-            "hm"
-        );
-        assert_eq!(
-            take(json!({ "reasoning": { "effort": "low" }, "thinking": 5 })).1,
-            ""
-        );
+        assert_eq!(take(json!({ "reasoning": "hm", "reasoning_content": "hm" })).1, "hm");
+        assert_eq!(take(json!({ "reasoning": "hm", "reasoning_content": "" })).1, "hm");
+        assert_eq!(take(json!({ "reasoning": { "effort": "low" }, "thinking": 5 })).1, "");
     }
 
     #[test]

@@ -21,11 +21,7 @@ pub(super) struct Draft {
 
 impl Draft {
     /// Adds a chunk of a stream.
-    pub(super) fn take_chunk(
-        &mut self,
-        chunk: Map<String, Value>,
-        on_text: OnText<'_>,
-    ) -> Result<(), Malformed> {
+    pub(super) fn take_chunk(&mut self, chunk: Map<String, Value>, on_text: OnText<'_>) -> Result<(), Malformed> {
         let Some(mut choice) = self.take_frame(chunk).map_err(|()| Malformed::Chunk)? else {
             return Ok(());
         };
@@ -40,15 +36,8 @@ impl Draft {
     }
 
     /// Takes a reply that came as one document.
-    pub(super) fn take_document(
-        &mut self,
-        document: Map<String, Value>,
-        on_text: OnText<'_>,
-    ) -> Result<(), Malformed> {
-        let Some(mut choice) = self
-            .take_frame(document)
-            .map_err(|()| Malformed::Document)?
-        else {
+    pub(super) fn take_document(&mut self, document: Map<String, Value>, on_text: OnText<'_>) -> Result<(), Malformed> {
+        let Some(mut choice) = self.take_frame(document).map_err(|()| Malformed::Document)? else {
             return Ok(());
         };
         if let Some(Value::Object(mut message)) = choice.remove("message") {
@@ -82,10 +71,7 @@ impl Draft {
 
     /// Takes what stands around the choices, and gives the one choice that a request asks for. A chunk without
     /// choices, such as the one with the token counts, has none.
-    fn take_frame(
-        &mut self,
-        mut frame: Map<String, Value>,
-    ) -> Result<Option<Map<String, Value>>, ()> {
+    fn take_frame(&mut self, mut frame: Map<String, Value>) -> Result<Option<Map<String, Value>>, ()> {
         self.metadata.take(&mut frame);
         let choices = match frame.remove("choices") {
             None | Some(Value::Null) => return Ok(None),

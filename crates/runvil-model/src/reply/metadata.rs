@@ -90,9 +90,7 @@ fn read_usage(section: &Map<String, Value>, problems: &mut Vec<Problem>) -> Usag
     };
     let prompt_tokens = count("prompt_tokens", section.get("prompt_tokens"));
     let completion_tokens = count("completion_tokens", section.get("completion_tokens"));
-    let details = section
-        .get("completion_tokens_details")
-        .and_then(Value::as_object);
+    let details = section.get("completion_tokens_details").and_then(Value::as_object);
     let reasoning = details.and_then(|details| details.get("reasoning_tokens"));
     let reasoning_tokens = count("completion_tokens_details.reasoning_tokens", reasoning);
     let usage = Usage {
@@ -126,11 +124,7 @@ fn whole(value: &Value) -> Option<u64> {
         let float = value
             .as_f64()
             .filter(|float| float.fract() == 0.0 && (0.0..=EXACT).contains(float))?;
-        #[expect(
-            clippy::cast_possible_truncation,
-            clippy::cast_sign_loss,
-            reason = "checked above"
-        )]
+        #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "checked above")]
         Some(float as u64)
     })
 }
@@ -159,8 +153,7 @@ mod tests {
 
     #[test]
     fn a_reply_that_names_no_model_says_so_once() {
-        let problem =
-            "completion response named no string `model`; labeled with the requested model";
+        let problem = "completion response named no string `model`; labeled with the requested model";
         for chunk in [
             json!({}),
             json!({ "model": null }),
@@ -178,13 +171,9 @@ mod tests {
 
     #[test]
     fn what_a_server_leaves_out_is_unknown() {
-        assert_eq!(
-            told([json!({ "model": "m", "usage": null })]),
-            Told::default()
-        );
+        assert_eq!(told([json!({ "model": "m", "usage": null })]), Told::default());
         assert_eq!(usage(&json!({})), (Usage::default(), Vec::new()));
-        let (read, problems) =
-            usage(&json!({ "prompt_tokens": 12.0, "completion_tokens": null, "total_tokens": 9 }));
+        let (read, problems) = usage(&json!({ "prompt_tokens": 12.0, "completion_tokens": null, "total_tokens": 9 }));
         assert_eq!(
             (read.prompt_tokens, read.completion_tokens, problems.len()),
             (Some(12), None, 0)
@@ -223,10 +212,7 @@ mod tests {
     fn a_malformed_count_is_unknown_and_the_others_stay() {
         for bad in [json!(-1), json!(1.5), json!("12"), json!(1e300), json!([])] {
             let (read, problems) = usage(&json!({ "prompt_tokens": bad, "completion_tokens": 5 }));
-            assert_eq!(
-                (read.prompt_tokens, read.completion_tokens),
-                (None, Some(5))
-            );
+            assert_eq!((read.prompt_tokens, read.completion_tokens), (None, Some(5)));
             assert_eq!(
                 problems,
                 ["completion response `usage.prompt_tokens` was not a whole number; left unknown"]

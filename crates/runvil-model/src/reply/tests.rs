@@ -5,9 +5,7 @@ use serde_json::json;
 use super::*;
 
 /// Decodes a body cut into chunks, and gives the fragments with the reply.
-fn decode<'a>(
-    chunks: impl IntoIterator<Item = &'a [u8]>,
-) -> (Vec<String>, Result<ModelReply, CompletionError>) {
+fn decode<'a>(chunks: impl IntoIterator<Item = &'a [u8]>) -> (Vec<String>, Result<ModelReply, CompletionError>) {
     let mut fragments = Vec::new();
     let mut on_text = |text: &str| fragments.push(text.to_owned());
     let mut decoder = ReplyDecoder::new();
@@ -38,10 +36,7 @@ fn detail(body: &str) -> String {
 
 /// A stream of chunks, ended as a server ends it.
 fn stream(chunks: &[Value]) -> String {
-    let mut body: String = chunks
-        .iter()
-        .map(|chunk| format!("data: {chunk}\n\n"))
-        .collect();
+    let mut body: String = chunks.iter().map(|chunk| format!("data: {chunk}\n\n")).collect();
     body.push_str("data: [DONE]\n\n");
     body
 }
@@ -63,50 +58,33 @@ fn text_comes_in_fragments_and_whole() {
     ]);
     let (fragments, reply) = decode([body.as_bytes()]);
     let reply = reply.expect("a reply");
-    assert_eq!(
-        (fragments.concat(), fragments.len()),
-        ("café".to_owned(), 2)
-    );
+    assert_eq!((fragments.concat(), fragments.len()), ("café".to_owned(), 2));
     assert_eq!(
         (reply.text.as_str(), reply.finish_reason.as_deref()),
         ("café", Some("stop"))
     );
-    assert_eq!(
-        (reply.reasoning, reply.metadata_problems),
-        (None, Vec::new())
-    );
+    assert_eq!((reply.reasoning, reply.metadata_problems), (None, Vec::new()));
 }
 
 #[test]
 fn a_stream_without_the_sentinel_was_cut_off() {
     let cut = "completion stream ended without the [DONE] sentinel";
     let whole = stream(&[delta(&json!({ "content": "hi" })), stop("stop")]);
-    let sentinel = whole
-        .find("data: [DONE]")
-        .expect("it ends with the sentinel");
+    let sentinel = whole.find("data: [DONE]").expect("it ends with the sentinel");
     for end in 0..sentinel + "data: [DONE".len() {
         assert_eq!(detail(&whole[..end]), cut, "{end}");
     }
     for end in sentinel + "data: [DONE]".len()..=whole.len() {
         assert_eq!(good(&whole[..end]).text, "hi");
     }
-    for nothing in [
-        "",
-        "  \r\n",
-        ": keep-alive\n\n",
-        "<html>no stream</html>",
-        "hello",
-    ] {
+    for nothing in ["", "  \r\n", ": keep-alive\n\n", "<html>no stream</html>", "hello"] {
         assert_eq!(detail(nothing), cut);
     }
 }
 
 #[test]
 fn what_follows_the_sentinel_is_not_read() {
-    let body = format!(
-        "{}data: {{broken\n\n",
-        stream(&[delta(&json!({ "content": "hi" }))])
-    );
+    let body = format!("{}data: {{broken\n\n", stream(&[delta(&json!({ "content": "hi" }))]));
     assert_eq!(good(&body).text, "hi");
 }
 
@@ -119,10 +97,7 @@ fn the_finish_reason_is_the_last_one_that_says_something() {
         delta(&json!({})),
     ]);
     assert_eq!(good(&body).finish_reason.as_deref(), Some("length"));
-    assert_eq!(
-        good(&stream(&[delta(&json!({ "content": "hi" }))])).finish_reason,
-        None
-    );
+    assert_eq!(good(&stream(&[delta(&json!({ "content": "hi" }))])).finish_reason, None);
 }
 
 #[test]
@@ -136,13 +111,9 @@ fn usage_may_come_in_a_chunk_without_choices_or_as_null() {
         let mut first = delta(&json!({ "content": "hi" }));
         first["usage"] = Value::Null;
         let reply = good(&stream(&[first, last]));
-        let counts = reply.usage.map(|usage| {
-            (
-                usage.prompt_tokens,
-                usage.completion_tokens,
-                usage.reasoning_tokens,
-            )
-        });
+        let counts = reply
+            .usage
+            .map(|usage| (usage.prompt_tokens, usage.completion_tokens, usage.reasoning_tokens));
         assert_eq!(counts, Some((Some(3), Some(4), None)));
     }
 }
@@ -157,15 +128,7 @@ fn only_the_first_choice_is_the_reply() {
 
 #[test]
 fn a_chunk_that_is_no_json_object_is_malformed() {
-    for data in [
-        "{\"choices\":[",
-        "hello",
-        "5",
-        "null",
-        "[]",
-        "{} {}",
-        "\u{0}",
-    ] {
+    for data in ["{\"choices\":[", "hello", "5", "null", "[]", "{} {}", "\u{0}"] {
         assert_eq!(
             detail(&format!("data: {data}\n\ndata: [DONE]\n\n")),
             "completion stream chunk was not a JSON object"
@@ -243,11 +206,7 @@ fn an_error_in_the_stream_is_told_by_its_text_alone() {
         let unended = format!("data: {}\n\ndata: {chunk}", delta(&json!({})));
         for body in [streamed, unended, chunk.to_string()] {
             let error = reply(&body).expect_err("an error");
-            assert_eq!(
-                (error.kind, error.status, error.detail),
-                (kind, None, None),
-                "{body}"
-            );
+            assert_eq!((error.kind, error.status, error.detail), (kind, None, None), "{body}");
         }
     }
 }
@@ -286,10 +245,7 @@ fn a_document_in_place_of_a_stream_is_accepted() {
     for cut in 0..body.len() {
         let (fragments, reply) = decode([&body.as_bytes()[..cut], &body.as_bytes()[cut..]]);
         let reply = reply.expect("a reply");
-        assert_eq!(
-            (fragments, reply.text.as_str()),
-            (vec!["hi".to_owned()], "hi")
-        );
+        assert_eq!((fragments, reply.text.as_str()), (vec!["hi".to_owned()], "hi"));
         assert_eq!(
             (reply.reasoning.as_deref(), reply.finish_reason.as_deref()),
             (Some("hm"), Some("tool_calls"))
@@ -298,10 +254,7 @@ fn a_document_in_place_of_a_stream_is_accepted() {
         assert_eq!(reply.usage.and_then(|usage| usage.prompt_tokens), Some(3));
     }
     for cut in 2..body.len() - 1 {
-        assert_eq!(
-            detail(&body[..=cut]),
-            "completion response was not a JSON object"
-        );
+        assert_eq!(detail(&body[..=cut]), "completion response was not a JSON object");
     }
 }
 
@@ -309,9 +262,7 @@ fn a_document_in_place_of_a_stream_is_accepted() {
 fn tool_calls_are_put_together_across_chunks() {
     let call = |call: Value| delta(&json!({ "content": null, "tool_calls": [call] }));
     let reply = good(&stream(&[
-        call(
-            json!({ "index": 0, "id": "a", "type": "function", "function": { "name": "x", "arguments": "" } }),
-        ),
+        call(json!({ "index": 0, "id": "a", "type": "function", "function": { "name": "x", "arguments": "" } })),
         call(json!({ "index": 0, "function": { "arguments": "{\"q\":\"lu" } })),
         call(json!({ "index": 0, "function": { "arguments": "a\"}" } })),
         stop("tool_calls"),
@@ -337,8 +288,7 @@ fn body() -> impl Strategy<Value = Vec<u8>> {
         1 => Just("data: {\"error\":\"overloaded\"}\n\n".to_owned()),
         1 => Just("data: {broken\n\n".to_owned()),
     ];
-    let events =
-        proptest::collection::vec(event, 0..8).prop_map(|events| events.concat().into_bytes());
+    let events = proptest::collection::vec(event, 0..8).prop_map(|events| events.concat().into_bytes());
     prop_oneof![9 => events, 1 => proptest::collection::vec(any::<u8>(), 0..60)]
 }
 

@@ -63,9 +63,7 @@ fn a_crlf_cut_between_chunks_is_one_ending() {
 #[test]
 fn comments_and_unknown_fields_are_passed_over() {
     assert_eq!(
-        data(
-            ": keep-alive\n\n:\nid: 7\nretry: 9\ndatas: x\n data: y\ndata: a\n: in between\ndata: b\n\n"
-        ),
+        data(": keep-alive\n\n:\nid: 7\nretry: 9\ndatas: x\n data: y\ndata: a\n: in between\ndata: b\n\n"),
         ["a\nb"]
     );
 }
@@ -83,10 +81,7 @@ fn an_event_without_data_is_none_and_its_name_is_forgotten() {
     let (events, _) = decode([&b"event: ping\n\ndata: a\n\nevent: error\ndata: b\n\n"[..]]);
     assert_eq!(
         events,
-        [
-            (String::new(), "a".to_owned()),
-            ("error".to_owned(), "b".to_owned())
-        ]
+        [(String::new(), "a".to_owned()), ("error".to_owned(), "b".to_owned())]
     );
 }
 
@@ -108,11 +103,7 @@ fn a_byte_order_mark_is_dropped_at_the_start_alone() {
 
 #[test]
 fn what_no_empty_line_ended_is_the_last_event() {
-    for stream in [
-        "data: a\n\ndata: b",
-        "data: a\n\ndata: b\n",
-        "data: a\n\ndata: b\r",
-    ] {
+    for stream in ["data: a\n\ndata: b", "data: a\n\ndata: b\n", "data: a\n\ndata: b\r"] {
         let (events, last) = decode([stream.as_bytes()]);
         assert_eq!(events.len(), 1);
         assert_eq!(last, Some((String::new(), "b".to_owned())));

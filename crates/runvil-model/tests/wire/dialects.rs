@@ -22,14 +22,8 @@ fn server(stream: &'static str) -> Server {
 }
 
 async fn reply(stream: &'static str) -> ModelReply {
-    let reply = complete(&server(stream).client(), limits())
-        .await
-        .expect("a reply");
-    assert!(
-        reply.metadata_problems.is_empty(),
-        "{:?}",
-        reply.metadata_problems
-    );
+    let reply = complete(&server(stream).client(), limits()).await.expect("a reply");
+    assert!(reply.metadata_problems.is_empty(), "{:?}", reply.metadata_problems);
     reply
 }
 
@@ -42,34 +36,20 @@ async fn failure(stream: &'static str) -> Kind {
 
 /// Text, reasoning and finish reason.
 fn said(reply: &ModelReply) -> (&str, Option<&str>, Option<&str>) {
-    (
-        &reply.text,
-        reply.reasoning.as_deref(),
-        reply.finish_reason.as_deref(),
-    )
+    (&reply.text, reply.reasoning.as_deref(), reply.finish_reason.as_deref())
 }
 
 /// Prompt, completion and reasoning tokens.
 fn counted(reply: &ModelReply) -> (Option<u64>, Option<u64>, Option<u64>) {
     let usage = reply.usage.unwrap_or_default();
-    (
-        usage.prompt_tokens,
-        usage.completion_tokens,
-        usage.reasoning_tokens,
-    )
+    (usage.prompt_tokens, usage.completion_tokens, usage.reasoning_tokens)
 }
 
 fn called(reply: &ModelReply) -> Vec<(&str, &str, &str)> {
     reply
         .tool_calls
         .iter()
-        .map(|call| {
-            (
-                call.id.as_str(),
-                call.name.as_str(),
-                call.arguments.as_str(),
-            )
-        })
+        .map(|call| (call.id.as_str(), call.name.as_str(), call.arguments.as_str()))
         .collect()
 }
 
@@ -81,11 +61,7 @@ async fn openai_streams_two_calls_in_fragments() {
         called(&reply),
         [
             ("call_A1", "web_search", "{\"query\": \"lua\"}"),
-            (
-                "call_B2",
-                "web_fetch",
-                "{\"url\": \"https://lua.example/\"}"
-            ),
+            ("call_B2", "web_fetch", "{\"url\": \"https://lua.example/\"}"),
         ]
     );
     assert_eq!(counted(&reply), (Some(61), Some(40), Some(0)));
@@ -101,10 +77,7 @@ async fn azure_begins_with_a_chunk_of_filter_results() {
 #[tokio::test]
 async fn llama_cpp_reasons_and_reports_timings() {
     let reply = reply(include_str!("streams/llama-cpp-reasoning.sse")).await;
-    assert_eq!(
-        said(&reply),
-        ("Hello 模型", Some("The user greets."), Some("stop"))
-    );
+    assert_eq!(said(&reply), ("Hello 模型", Some("The user greets."), Some("stop")));
     assert_eq!(counted(&reply), (Some(12), Some(9), None));
     let metrics = reply.metrics.expect("metrics");
     assert_eq!(metrics["timings"]["predicted_n"], 9);
@@ -114,10 +87,7 @@ async fn llama_cpp_reasons_and_reports_timings() {
 #[tokio::test]
 async fn llama_cpp_streams_arguments_token_by_token_and_may_count_nothing() {
     let reply = reply(include_str!("streams/llama-cpp-tool.sse")).await;
-    assert_eq!(
-        called(&reply),
-        [("v2dhQ", "run_command", "{\"command\":\"pwd\"}")]
-    );
+    assert_eq!(called(&reply), [("v2dhQ", "run_command", "{\"command\":\"pwd\"}")]);
     assert_eq!(reply.usage, None);
 }
 
@@ -145,10 +115,7 @@ async fn vllm_sends_reasoning_under_two_names() {
 
 #[tokio::test]
 async fn vllm_sends_an_error_as_an_object_marked_error() {
-    assert_eq!(
-        failure(include_str!("streams/vllm-error.sse")).await,
-        Kind::Overloaded
-    );
+    assert_eq!(failure(include_str!("streams/vllm-error.sse")).await, Kind::Overloaded);
 }
 
 #[tokio::test]
@@ -189,10 +156,7 @@ async fn deepseek_sends_null_content_beside_reasoning() {
 #[tokio::test]
 async fn mistral_sends_content_in_parts_and_all_calls_at_once() {
     let reply = reply(include_str!("streams/mistral-tools.sse")).await;
-    assert_eq!(
-        said(&reply),
-        ("One moment.", Some("Look it up."), Some("tool_calls"))
-    );
+    assert_eq!(said(&reply), ("One moment.", Some("Look it up."), Some("tool_calls")));
     assert_eq!(
         called(&reply),
         [
@@ -218,9 +182,6 @@ async fn gemini_sends_calls_without_an_index_and_counts_on() {
 #[tokio::test]
 async fn xai_counts_reasoning_beside_the_completion() {
     let reply = reply(include_str!("streams/xai-text.sse")).await;
-    assert_eq!(
-        said(&reply),
-        ("101 * 3 is 303.", Some("Let me see."), Some("stop"))
-    );
+    assert_eq!(said(&reply), ("101 * 3 is 303.", Some("Let me see."), Some("stop")));
     assert_eq!(counted(&reply), (Some(32), Some(103), Some(94)));
 }

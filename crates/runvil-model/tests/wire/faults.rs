@@ -15,9 +15,7 @@ use runvil_model::{ModelBackend, RoundLimits};
 const TINY: Duration = Duration::from_millis(50);
 
 async fn failure(server: &Server) -> CompletionError {
-    complete(&server.client(), limits())
-        .await
-        .expect_err("the round fails")
+    complete(&server.client(), limits()).await.expect_err("the round fails")
 }
 
 async fn failure_of(answer: impl Into<Vec<u8>>) -> CompletionError {
@@ -46,10 +44,7 @@ async fn garbage_in_place_of_http_is_a_transport_failure() {
         b"220 mail.example ESMTP\r\n",
     ] {
         let error = failure_of(garbage).await;
-        assert_eq!(
-            error.to_string(),
-            "the connection to the model backend failed"
-        );
+        assert_eq!(error.to_string(), "the connection to the model backend failed");
     }
 }
 
@@ -78,10 +73,7 @@ async fn half_a_stream_is_never_a_reply() {
 async fn a_connection_that_breaks_in_mid_stream_is_a_transport_failure() {
     let head = "HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n";
     for body in ["", "ff\r\ndata: {\"choices\"", "5\r\ndata:\r\n", "zz\r\n"] {
-        assert_eq!(
-            failure_of(format!("{head}{body}")).await.kind,
-            Kind::Transport
-        );
+        assert_eq!(failure_of(format!("{head}{body}")).await.kind, Kind::Transport);
     }
 }
 
@@ -104,8 +96,7 @@ async fn a_sentinel_ends_the_reply_though_the_connection_stays_open() {
 #[tokio::test]
 async fn a_wrong_content_length_is_caught() {
     let stream = text_stream("hello");
-    let answer =
-        |length: usize| format!("HTTP/1.1 200 OK\r\ncontent-length: {length}\r\n\r\n{stream}");
+    let answer = |length: usize| format!("HTTP/1.1 200 OK\r\ncontent-length: {length}\r\n\r\n{stream}");
     assert_eq!(failure_of(answer(30)).await.kind, Kind::MalformedResponse);
     let document = "HTTP/1.1 200 OK\r\ncontent-length: 9999\r\n\r\n{\"choices\":[]}";
     assert_eq!(failure_of(document).await.kind, Kind::Transport);
@@ -114,15 +105,11 @@ async fn a_wrong_content_length_is_caught() {
 #[tokio::test]
 async fn a_connection_that_is_refused_or_dropped_is_a_transport_failure() {
     let listener = TcpListener::bind("127.0.0.1:0").expect("a loopback port is free");
-    let address = listener
-        .local_addr()
-        .expect("a bound listener has an address");
+    let address = listener.local_addr().expect("a bound listener has an address");
     let client = client(&format!("http://{address}/v1"), |_| {});
     let dropper = thread::spawn(move || drop(listener.accept()));
     for _ in 0..2 {
-        let error = complete(&client, limits())
-            .await
-            .expect_err("the round fails");
+        let error = complete(&client, limits()).await.expect_err("the round fails");
         assert_eq!(error.kind, Kind::Transport);
         assert!(error.kind.is_retryable());
     }
@@ -132,18 +119,14 @@ async fn a_connection_that_is_refused_or_dropped_is_a_transport_failure() {
 #[tokio::test]
 async fn a_server_that_does_not_speak_tls_is_a_transport_failure() {
     let listener = TcpListener::bind("127.0.0.1:0").expect("a loopback port is free");
-    let address = listener
-        .local_addr()
-        .expect("a bound listener has an address");
+    let address = listener.local_addr().expect("a bound listener has an address");
     thread::spawn(move || {
         let (mut connection, _) = listener.accept()?;
         connection.write_all(ok(&text_stream("hello")).as_bytes())?;
         wait_for_close(&mut connection)
     });
     let client = client(&format!("https://{address}/v1"), |_| {});
-    let error = complete(&client, limits())
-        .await
-        .expect_err("the round fails");
+    let error = complete(&client, limits()).await.expect_err("the round fails");
     assert_eq!(error.kind, Kind::Transport);
 }
 
@@ -156,10 +139,7 @@ async fn no_answer_is_a_timeout() {
     let error = complete(&stalling(String::new()).client(), limits)
         .await
         .expect_err("the round fails");
-    assert_eq!(
-        error.to_string(),
-        "the model backend did not answer in time"
-    );
+    assert_eq!(error.to_string(), "the model backend did not answer in time");
 }
 
 #[tokio::test]
@@ -193,13 +173,7 @@ async fn a_slow_drip_restarts_the_wait_with_each_chunk() {
         receive_timeout: Duration::from_secs(1),
         ..limits()
     };
-    assert_eq!(
-        complete(&server.client(), limits)
-            .await
-            .expect("a reply")
-            .text,
-        "slow"
-    );
+    assert_eq!(complete(&server.client(), limits).await.expect("a reply").text, "slow");
 }
 
 #[tokio::test]
@@ -239,15 +213,10 @@ async fn the_cap_is_the_largest_reply_accepted() {
             ..limits()
         };
         assert!(complete(&client, capped(size)).await.is_ok());
-        let error = complete(&client, capped(size - 1))
-            .await
-            .expect_err("over the cap");
+        let error = complete(&client, capped(size - 1)).await.expect_err("over the cap");
         assert_eq!(
             error.detail,
-            Some(format!(
-                "response stream exceeds the {}-byte limit",
-                size - 1
-            ))
+            Some(format!("response stream exceeds the {}-byte limit", size - 1))
         );
     }
 }
@@ -260,17 +229,13 @@ async fn the_cap_covers_error_replies() {
     };
     let body = "x".repeat(2001);
     let announced = Server::answering(status(500, &body));
-    let error = complete(&announced.client(), limits)
-        .await
-        .expect_err("over the cap");
+    let error = complete(&announced.client(), limits).await.expect_err("over the cap");
     assert_eq!(
         error.detail.as_deref(),
         Some("response body of 2001 bytes exceeds the 2000-byte limit")
     );
     let unannounced = Server::answering(format!("HTTP/1.1 401 S\r\n\r\n{body}"));
-    let error = complete(&unannounced.client(), limits)
-        .await
-        .expect_err("over the cap");
+    let error = complete(&unannounced.client(), limits).await.expect_err("over the cap");
     assert_eq!(
         error.detail.as_deref(),
         Some("response body exceeds the 2000-byte limit")
@@ -303,18 +268,11 @@ async fn an_error_status_is_told_without_its_body() {
             "prompt is too long",
             "the request is larger than the model's context window (status 400)",
         ),
-        (
-            404,
-            forged,
-            "the model backend rejected the request (status 404)",
-        ),
+        (404, forged, "the model backend rejected the request (status 404)"),
     ];
     for (code, body, message) in cases {
         let error = failure_of(status(code, body)).await;
-        assert_eq!(
-            (error.to_string().as_str(), error.status),
-            (message, Some(code))
-        );
+        assert_eq!((error.to_string().as_str(), error.status), (message, Some(code)));
     }
 }
 
@@ -356,10 +314,7 @@ async fn a_round_after_a_connection_died_has_a_connection_of_its_own() {
     ));
     let client = server.client();
     for _ in 0..3 {
-        assert_eq!(
-            complete(&client, limits()).await.expect("a reply").text,
-            "hello"
-        );
+        assert_eq!(complete(&client, limits()).await.expect("a reply").text, "hello");
     }
     assert_eq!(server.requests().len(), 3);
 }

@@ -18,28 +18,16 @@ fn parts(request: &str) -> (String, Value) {
 async fn a_round_is_a_streamed_post_below_the_root() {
     let server = Server::answering(ok(&text_stream("hello")));
     let mut round = round();
-    round.request.tools = vec![ToolSchema::new(
-        "web_search",
-        "Searches.",
-        json!({ "type": "object" }),
-    )];
+    round.request.tools = vec![ToolSchema::new("web_search", "Searches.", json!({ "type": "object" }))];
     round.request.thinking = Some(false);
     let client = server.client_with(|endpoint| endpoint.thinking = ThinkingDialect::EnableThinking);
-    client
-        .complete(&round, limits(), &mut |_| {})
-        .await
-        .expect("a reply");
+    client.complete(&round, limits(), &mut |_| {}).await.expect("a reply");
     let requests = server.requests();
     let (head, body) = parts(&requests[0]);
-    assert!(
-        head.starts_with("post /v1/chat/completions http/1.1\r\n"),
-        "{head}"
-    );
+    assert!(head.starts_with("post /v1/chat/completions http/1.1\r\n"), "{head}");
     assert!(head.contains("authorization: bearer secret-key"));
     assert!(head.contains("content-type: application/json"));
-    assert!(
-        !head.contains("accept-encoding") && !head.contains("cookie") && !head.contains("referer")
-    );
+    assert!(!head.contains("accept-encoding") && !head.contains("cookie") && !head.contains("referer"));
     let tool = json!({ "name": "web_search", "description": "Searches.", "parameters": { "type": "object" } });
     let expected = json!({
         "model": "m", "messages": [{ "role": "user", "content": "hi" }],
@@ -52,12 +40,9 @@ async fn a_round_is_a_streamed_post_below_the_root() {
 #[tokio::test]
 async fn without_a_key_no_authorization_is_sent() {
     let server = Server::answering(ok(&text_stream("hello")));
-    complete(
-        &server.client_with(|endpoint| endpoint.api_key = None),
-        limits(),
-    )
-    .await
-    .expect("a reply");
+    complete(&server.client_with(|endpoint| endpoint.api_key = None), limits())
+        .await
+        .expect("a reply");
     assert!(!parts(&server.requests()[0]).0.contains("authorization"));
 }
 
@@ -65,18 +50,13 @@ async fn without_a_key_no_authorization_is_sent() {
 async fn a_substitute_is_asked_and_named() {
     let server = Server::answering(ok(&text_stream("hello")));
     let client = server.client_with(|endpoint| {
-        endpoint
-            .substitutes
-            .insert("m".to_owned(), "m-2".to_owned());
+        endpoint.substitutes.insert("m".to_owned(), "m-2".to_owned());
     });
     let reply = complete(&client, limits()).await.expect("a reply");
     assert_eq!(reply.sent_to.as_deref(), Some("m-2"));
     assert_eq!(parts(&server.requests()[0]).1["model"], "m-2");
     assert_eq!(
-        complete(&server.client(), limits())
-            .await
-            .expect("a reply")
-            .sent_to,
+        complete(&server.client(), limits()).await.expect("a reply").sent_to,
         None
     );
 }
@@ -91,13 +71,7 @@ async fn the_raw_bodies_are_kept_in_debug_mode_alone() {
     ] {
         let server = Server::answering(answer);
         let mut round = round();
-        assert_eq!(
-            complete(&server.client(), limits())
-                .await
-                .expect("a reply")
-                .raw,
-            None
-        );
+        assert_eq!(complete(&server.client(), limits()).await.expect("a reply").raw, None);
         round.debug = true;
         let reply = server
             .client()

@@ -24,18 +24,14 @@ impl Server {
     /// A server that reads each request and then lets `serve` write to its connection.
     pub(crate) fn start(serve: impl Fn(&mut TcpStream) -> io::Result<()> + Send + 'static) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").expect("a loopback port is free");
-        let address = listener
-            .local_addr()
-            .expect("a bound listener has an address");
+        let address = listener.local_addr().expect("a bound listener has an address");
         let requests = Arc::new(Mutex::new(Vec::new()));
         let seen = Arc::clone(&requests);
         thread::spawn(move || {
             for mut connection in listener.incoming().map_while(Result::ok) {
                 // A client that goes away in mid-answer is what some tests are about.
                 let _ = read_request(&mut connection).and_then(|request| {
-                    seen.lock()
-                        .unwrap_or_else(PoisonError::into_inner)
-                        .push(request);
+                    seen.lock().unwrap_or_else(PoisonError::into_inner).push(request);
                     serve(&mut connection)
                 });
             }
@@ -66,10 +62,7 @@ impl Server {
 
     /// The requests so far, head and body.
     pub(crate) fn requests(&self) -> Vec<String> {
-        self.requests
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .clone()
+        self.requests.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 }
 
@@ -153,9 +146,6 @@ pub(crate) fn limits() -> RoundLimits {
 }
 
 /// One plain round.
-pub(crate) async fn complete(
-    client: &ChatCompletions,
-    limits: RoundLimits,
-) -> Result<ModelReply, CompletionError> {
+pub(crate) async fn complete(client: &ChatCompletions, limits: RoundLimits) -> Result<ModelReply, CompletionError> {
     client.complete(&round(), limits, &mut |_| {}).await
 }

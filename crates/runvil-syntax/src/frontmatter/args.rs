@@ -59,17 +59,13 @@ fn default_of(value: &Value<'_>, kind: ArgType) -> Decoded<Option<ArgDefault>> {
 
 fn scalar_default(scalar: &Scalar<'_>, kind: ArgType) -> Option<ArgDefault> {
     match (kind, scalar.kind) {
-        (ArgType::String, Kind::String) => {
-            Some(ArgDefault::String(scalar.text.clone().into_owned()))
-        }
+        (ArgType::String, Kind::String) => Some(ArgDefault::String(scalar.text.clone().into_owned())),
         (ArgType::Boolean, Kind::Boolean(boolean)) => Some(ArgDefault::Boolean(boolean)),
-        (ArgType::Integer | ArgType::Number, Kind::Integer(integer)) => {
-            match i64::try_from(integer) {
-                Ok(integer) => Some(ArgDefault::Integer(integer)),
-                Err(_) if kind == ArgType::Integer => None,
-                Err(_) => scalar.text.parse().ok().map(ArgDefault::Number),
-            }
-        }
+        (ArgType::Integer | ArgType::Number, Kind::Integer(integer)) => match i64::try_from(integer) {
+            Ok(integer) => Some(ArgDefault::Integer(integer)),
+            Err(_) if kind == ArgType::Integer => None,
+            Err(_) => scalar.text.parse().ok().map(ArgDefault::Number),
+        },
         (ArgType::Number, Kind::Number(number)) => Some(ArgDefault::Number(number)),
         _ => None,
     }

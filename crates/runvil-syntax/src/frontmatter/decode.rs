@@ -72,9 +72,7 @@ fn frontmatter(value: &Value<'_>) -> Decoded<Frontmatter> {
             "output" => entry.fill(&mut output, file)?,
             "uses" => entry.fill(&mut uses, uses_entries)?,
             "args" => entry.fill(&mut args, args::decode)?,
-            "models" => entry.fill(&mut models, |value| {
-                contract_map(value, "model role label", role)
-            })?,
+            "models" => entry.fill(&mut models, |value| contract_map(value, "model role label", role))?,
             key => return Err(entry.unknown_field(key, &FIELDS)),
         }
     }
@@ -144,8 +142,7 @@ pub(super) fn contract_map<'a, T>(
     for entry in value.entries(&format!("a map of {key_kind} keys to declarations"))? {
         let name = contract_key(&entry, key_kind)?;
         if map.contains_key(name) {
-            let message =
-                format!("duplicate {key_kind} `{name}`: contract map keys must be unique");
+            let message = format!("duplicate {key_kind} `{name}`: contract map keys must be unique");
             return Err(entry.key.reject(&message));
         }
         map.insert(name.to_owned(), decode(&entry.value)?);

@@ -231,9 +231,7 @@ fn scalar<'a>(text: Cow<'a, str>, style: ScalarStyle, tag: Option<&Tag>) -> Cont
         None if style == ScalarStyle::Plain => Kind::of_plain(&text),
         None => Kind::String,
         Some(tag) if tag.is_yaml_core_schema_tag("str") || is_non_specific(tag) => Kind::String,
-        Some(tag) if by_text.iter().any(|name| tag.is_yaml_core_schema_tag(name)) => {
-            Kind::of_plain(&text)
-        }
+        Some(tag) if by_text.iter().any(|name| tag.is_yaml_core_schema_tag(name)) => Kind::of_plain(&text),
         Some(_) => return Content::Tagged,
     };
     Content::Scalar(Scalar { text, kind })
@@ -261,13 +259,9 @@ mod tests {
                 format!("[{}]", items.join(" "))
             }
             Content::Mapping(entries) => {
-                let entry = |&(key, value): &(NodeId, NodeId)| {
-                    format!("{}:{}", show(document, key), show(document, value))
-                };
-                format!(
-                    "{{{}}}",
-                    entries.iter().map(entry).collect::<Vec<_>>().join(" ")
-                )
+                let entry =
+                    |&(key, value): &(NodeId, NodeId)| format!("{}:{}", show(document, key), show(document, value));
+                format!("{{{}}}", entries.iter().map(entry).collect::<Vec<_>>().join(" "))
             }
             Content::Tagged => "tagged".to_owned(),
             Content::Broken(_) => "broken".to_owned(),
@@ -276,9 +270,7 @@ mod tests {
 
     fn shown(text: &str) -> String {
         let document = Document::read(text);
-        document
-            .root
-            .map_or("nothing".to_owned(), |root| show(&document, root))
+        document.root.map_or("nothing".to_owned(), |root| show(&document, root))
     }
 
     #[test]
@@ -330,11 +322,7 @@ mod tests {
             "? ".repeat(100_000),
         ] {
             let document = Document::read(&text);
-            assert!(
-                document.nodes.len() < 1000,
-                "{} nodes",
-                document.nodes.len()
-            );
+            assert!(document.nodes.len() < 1000, "{} nodes", document.nodes.len());
         }
     }
 }

@@ -114,8 +114,7 @@ mod tests {
     #[test]
     fn every_other_plain_scalar_is_a_string() {
         for text in [
-            "yes", "on", "nULL", "010", "1_000", "-", "+", ".", "0x", "0xg", "inf", "nan", "1e999",
-            "12a", "1.2.3", "é",
+            "yes", "on", "nULL", "010", "1_000", "-", "+", ".", "0x", "0xg", "inf", "nan", "1e999", "12a", "1.2.3", "é",
         ] {
             assert_eq!(Kind::of_plain(text), Kind::String, "{text:?}");
         }
@@ -125,9 +124,6 @@ mod tests {
     fn an_integer_beyond_the_range_keeps_its_sign() {
         let digits = "9".repeat(60);
         assert_eq!(Kind::of_plain(&digits), Kind::Integer(i128::MAX));
-        assert_eq!(
-            Kind::of_plain(&format!("-{digits}")),
-            Kind::Integer(-i128::MAX)
-        );
+        assert_eq!(Kind::of_plain(&format!("-{digits}")), Kind::Integer(-i128::MAX));
     }
 }

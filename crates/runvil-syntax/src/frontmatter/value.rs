@@ -40,9 +40,7 @@ impl<'a> Value<'a> {
 
     pub(super) fn content(&self) -> Decoded<&'a Content<'a>> {
         match &self.document.node(self.id).content {
-            Content::Broken(broken) => {
-                Err(reject(self.document.text, "", &broken.message, broken.at))
-            }
+            Content::Broken(broken) => Err(reject(self.document.text, "", &broken.message, broken.at)),
             content => Ok(content),
         }
     }
@@ -63,10 +61,7 @@ impl<'a> Value<'a> {
     /// The rejection of a value of the wrong type.
     pub(super) fn wrong_type(&self, expected: &str) -> Rejection {
         match self.content() {
-            Ok(content) => self.reject(&format!(
-                "invalid type: {}, expected {expected}",
-                describe(content)
-            )),
+            Ok(content) => self.reject(&format!("invalid type: {}, expected {expected}", describe(content))),
             Err(broken) => broken,
         }
     }
@@ -129,10 +124,7 @@ impl<'a> Value<'a> {
     pub(super) fn is_null(&self) -> Decoded<bool> {
         Ok(matches!(
             self.content()?,
-            Content::Scalar(Scalar {
-                kind: Kind::Null,
-                ..
-            })
+            Content::Scalar(Scalar { kind: Kind::Null, .. })
         ))
     }
 
@@ -186,9 +178,7 @@ impl<'a> Value<'a> {
         let (raw, integer) = self.integer(&expected)?;
         match u32::try_from(integer) {
             Ok(number) if number >= least => Ok(number),
-            _ => Err(self.reject(&format!(
-                "invalid value: integer `{raw}`, expected {expected}"
-            ))),
+            _ => Err(self.reject(&format!("invalid value: integer `{raw}`, expected {expected}"))),
         }
     }
 
@@ -220,16 +210,11 @@ impl<'a> Entry<'a> {
     /// The rejection of a key outside `fields`.
     pub(super) fn unknown_field(&self, name: &str, fields: &[&str]) -> Rejection {
         let fields = one_of(fields.iter().copied());
-        self.key
-            .reject(&format!("unknown field `{name}`, expected {fields}"))
+        self.key.reject(&format!("unknown field `{name}`, expected {fields}"))
     }
 
     /// Decodes the value into `slot`, which a key fills once.
-    pub(super) fn fill<T>(
-        &self,
-        slot: &mut Option<T>,
-        decode: impl FnOnce(&Value<'a>) -> Decoded<T>,
-    ) -> Decoded<()> {
+    pub(super) fn fill<T>(&self, slot: &mut Option<T>, decode: impl FnOnce(&Value<'a>) -> Decoded<T>) -> Decoded<()> {
         if slot.is_some() {
             let name = self.name()?;
             return Err(self.key.reject(&format!("duplicate field `{name}`")));

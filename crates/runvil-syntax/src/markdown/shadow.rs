@@ -25,9 +25,7 @@ pub(super) fn of<'a>(body: &'a str, lines: &Lines) -> Cow<'a, str> {
     }
     match shadow {
         Cow::Borrowed(_) => Cow::Borrowed(body),
-        Cow::Owned(bytes) => {
-            Cow::Owned(String::from_utf8(bytes).expect("ASCII was replaced by ASCII"))
-        }
+        Cow::Owned(bytes) => Cow::Owned(String::from_utf8(bytes).expect("ASCII was replaced by ASCII")),
     }
 }
 
@@ -36,10 +34,7 @@ fn closing_fence_with_tabs(line: &[u8]) -> Option<usize> {
     if !matches!(line.last(), Some(b' ' | b'\t')) {
         return None;
     }
-    let end = line
-        .iter()
-        .rposition(|byte| !matches!(byte, b' ' | b'\t'))?
-        + 1;
+    let end = line.iter().rposition(|byte| !matches!(byte, b' ' | b'\t'))? + 1;
     let after_fence = matches!(line[end - 1], b'`' | b'~');
     (after_fence && line[end..].contains(&b'\t')).then_some(end)
 }
@@ -99,32 +94,20 @@ mod tests {
     #[test]
     fn an_ordinary_body_is_its_own_shadow() {
         let body = "- a\n> - b\n```\n\tcode\t\n``` \n";
-        assert!(matches!(
-            of(body, &Lines::of(body.as_bytes())),
-            Cow::Borrowed(_)
-        ));
+        assert!(matches!(of(body, &Lines::of(body.as_bytes())), Cow::Borrowed(_)));
     }
 
     #[test]
     fn tabs_behind_a_closing_fence_become_spaces() {
-        assert_eq!(
-            shadow("```py\nx\n``` \t\n> ~~~\t\r\n"),
-            "```py\nx\n```  \n> ~~~ \r\n"
-        );
+        assert_eq!(shadow("```py\nx\n``` \t\n> ~~~\t\r\n"), "```py\nx\n```  \n> ~~~ \r\n");
     }
 
     #[test]
     fn markers_past_the_hundredth_become_text() {
         let quote = ">".repeat(100);
-        assert_eq!(
-            shadow(&format!("{quote}>> a > b\n")),
-            format!("{quote}xx a > b\n")
-        );
+        assert_eq!(shadow(&format!("{quote}>> a > b\n")), format!("{quote}xx a > b\n"));
         let list = "1. ".repeat(100);
-        assert_eq!(
-            shadow(&format!("{list}2) - a")),
-            format!("{}xxxxx a", list.trim_end())
-        );
+        assert_eq!(shadow(&format!("{list}2) - a")), format!("{}xxxxx a", list.trim_end()));
     }
 
     #[test]

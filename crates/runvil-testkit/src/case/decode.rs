@@ -51,8 +51,7 @@ where
         }
 
         fn visit_str<E: de::Error>(self, text: &str) -> Result<T, E> {
-            T::from_text(text)
-                .ok_or_else(|| E::invalid_value(de::Unexpected::Str(text), &T::EXPECTED))
+            T::from_text(text).ok_or_else(|| E::invalid_value(de::Unexpected::Str(text), &T::EXPECTED))
         }
 
         fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<T, A::Error> {
@@ -68,10 +67,7 @@ where
 ///
 /// # Errors
 /// Names the forms when none is written, or more than one.
-pub(super) fn exactly_one<T>(
-    forms: &str,
-    written: impl IntoIterator<Item = Option<T>>,
-) -> Result<T, String> {
+pub(super) fn exactly_one<T>(forms: &str, written: impl IntoIterator<Item = Option<T>>) -> Result<T, String> {
     let mut written = written.into_iter().flatten();
     match (written.next(), written.next()) {
         (Some(form), None) => Ok(form),
@@ -86,7 +82,5 @@ pub(super) fn only_true<'de, D: Deserializer<'de>>(deserializer: D) -> Result<bo
     if flag {
         return Ok(true);
     }
-    Err(de::Error::custom(
-        "the value must be true; leave the key out instead",
-    ))
+    Err(de::Error::custom("the value must be true; leave the key out instead"))
 }

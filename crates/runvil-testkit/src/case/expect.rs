@@ -103,10 +103,7 @@ impl Expect {
         self.result_regex()?;
         let kinds = self.events_exclude.iter().chain(self.event_counts.keys());
         let wants = self.events.iter().flatten().chain(&self.events_include);
-        for kind in kinds
-            .map(String::as_str)
-            .chain(wants.filter_map(EventWant::kind))
-        {
+        for kind in kinds.map(String::as_str).chain(wants.filter_map(EventWant::kind)) {
             event_kinds::check(kind)?;
         }
         Ok(())

@@ -110,9 +110,7 @@ impl HostSpec {
     pub fn seed(&self) -> Result<[u8; 32], String> {
         match &self.seed {
             None => Ok([0; 32]),
-            Some(digits) => {
-                hex::decode(digits).ok_or_else(|| "`seed` must be 64 hex digits".to_owned())
-            }
+            Some(digits) => hex::decode(digits).ok_or_else(|| "`seed` must be 64 hex digits".to_owned()),
         }
     }
 
@@ -192,8 +190,7 @@ impl ModelSpec {
             return Err("`model.context` must be at least 1".to_owned());
         }
         Ok(ModelInfo {
-            id: ModelId::try_from(self.id.clone())
-                .map_err(|error| format!("`model.id`: {error}"))?,
+            id: ModelId::try_from(self.id.clone()).map_err(|error| format!("`model.id`: {error}"))?,
             context: self.context,
             thinking: self.thinking,
             description: self.description.clone(),
@@ -202,9 +199,7 @@ impl ModelSpec {
     }
 }
 
-fn nullable_model<'de, D: Deserializer<'de>>(
-    deserializer: D,
-) -> Result<Option<ModelSpec>, D::Error> {
+fn nullable_model<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<ModelSpec>, D::Error> {
     Option::deserialize(deserializer)
 }
 

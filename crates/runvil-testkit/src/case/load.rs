@@ -75,8 +75,7 @@ impl CaseFile {
     /// # Errors
     /// As [`CaseFile::read`].
     pub fn parse(path: &Path, text: &str) -> Result<Self, LoadError> {
-        let decoded: Vec<Spanned<Case>> =
-            decode(text).map_err(|error| refused(path, text, &error))?;
+        let decoded: Vec<Spanned<Case>> = decode(text).map_err(|error| refused(path, text, &error))?;
         let mut cases = Vec::with_capacity(decoded.len());
         for Spanned {
             value: mut case,
@@ -132,9 +131,5 @@ fn refused(path: &Path, text: &str, error: &serde_saphyr::Error) -> LoadError {
 /// The id of the case that the line belongs to.
 fn case_at(text: &str, line: u64) -> Option<String> {
     let heads: Vec<Spanned<Head>> = decode(text).ok()?;
-    heads
-        .into_iter()
-        .rfind(|head| head.referenced.line() <= line)?
-        .value
-        .id
+    heads.into_iter().rfind(|head| head.referenced.line() <= line)?.value.id
 }

@@ -138,10 +138,7 @@ fn no_parameters() -> Value {
 
 impl RawAnswer {
     fn forms(self, structured: bool) -> Result<[Option<ToolAnswer>; 4], String> {
-        let returns = self
-            .returns
-            .map(|value| returned_text(value, structured))
-            .transpose()?;
+        let returns = self.returns.map(|value| returned_text(value, structured)).transpose()?;
         Ok([
             returns.map(ToolAnswer::Returns),
             self.fails.map(ToolAnswer::Fails),
@@ -151,10 +148,7 @@ impl RawAnswer {
     }
 
     fn decode(self, structured: bool) -> Result<ToolAnswer, String> {
-        exactly_one(
-            "`returns`, `fails`, `echoes`, `hangs`",
-            self.forms(structured)?,
-        )
+        exactly_one("`returns`, `fails`, `echoes`, `hangs`", self.forms(structured)?)
     }
 }
 
@@ -184,9 +178,7 @@ impl TryFrom<RawTool> for ToolSpec {
                 .collect()
         };
         let sequence = raw.sequence.map(each).transpose()?.map(ToolAnswers::Each);
-        let single = single
-            .forms(raw.structured)?
-            .map(|form| form.map(ToolAnswers::Always));
+        let single = single.forms(raw.structured)?.map(|form| form.map(ToolAnswers::Always));
         let answers = exactly_one(
             "`returns`, `fails`, `echoes`, `hangs`, `sequence`",
             single.into_iter().chain([sequence]),

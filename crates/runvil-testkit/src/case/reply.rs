@@ -128,27 +128,21 @@ impl ReplySpec {
         match ways.into_iter().filter(|way| *way).count() {
             1 => {}
             0 => {
-                return Err(
-                    "a reply has none of `text`, `tool_calls`, `status`, `fails`, \
+                return Err("a reply has none of `text`, `tool_calls`, `status`, `fails`, \
                             `raw`, `hangs`"
-                        .to_owned(),
-                );
+                    .to_owned());
             }
             _ => {
-                return Err(
-                    "a reply answers in two ways: `text` or `tool_calls`, `status`, \
+                return Err("a reply answers in two ways: `text` or `tool_calls`, `status`, \
                             `fails`, `raw`, `hangs` exclude each other"
-                        .to_owned(),
-                );
+                    .to_owned());
             }
         }
         if self.body.is_some() && self.status.is_none() {
             return Err("a reply has a `body` without a `status`".to_owned());
         }
         if !reply && (self.usage.is_some() || self.model.is_some()) {
-            return Err(
-                "`usage` and `model` belong to a reply with `text` or `tool_calls`".to_owned(),
-            );
+            return Err("`usage` and `model` belong to a reply with `text` or `tool_calls`".to_owned());
         }
         Ok(())
     }

@@ -46,18 +46,13 @@ pub(super) fn check(expect: &Expect, seen: &Observed, found: &mut Vec<Mismatch>)
     for (kind, want) in &expect.event_counts {
         let actual = events.iter().filter(|event| is_kind(event, kind)).count();
         if actual != *want {
-            found.push(Mismatch::differs(
-                format!("event_counts.{kind}"),
-                *want,
-                actual,
-            ));
+            found.push(Mismatch::differs(format!("event_counts.{kind}"), *want, actual));
         }
     }
 }
 
 fn whole(want: &[EventWant], events: &[Value], found: &mut Vec<Mismatch>) {
-    let fits =
-        want.len() == events.len() && want.iter().zip(events).all(|(want, event)| is(want, event));
+    let fits = want.len() == events.len() && want.iter().zip(events).all(|(want, event)| is(want, event));
     if !fits {
         let want: Vec<_> = want.iter().map(shown).collect();
         found.push(Mismatch::differs("events", want, brief(events)));
@@ -74,13 +69,7 @@ fn included(want: &[EventWant], events: &[Value], found: &mut Vec<Mismatch>) {
         // The fields of every event of the kind tell what was wrong; without one, the kinds that came do.
         let same: Vec<_> = want
             .kind()
-            .map(|kind| {
-                events
-                    .iter()
-                    .filter(|event| is_kind(event, kind))
-                    .cloned()
-                    .collect()
-            })
+            .map(|kind| events.iter().filter(|event| is_kind(event, kind)).cloned().collect())
             .unwrap_or_default();
         let actual = if same.is_empty() {
             brief(events)
@@ -88,11 +77,7 @@ fn included(want: &[EventWant], events: &[Value], found: &mut Vec<Mismatch>) {
             Value::Array(same)
         };
         let what = format!("events_include[{index}]");
-        return found.push(Mismatch::falls_short(
-            what,
-            Want::Include(shown(want)),
-            actual,
-        ));
+        return found.push(Mismatch::falls_short(what, Want::Include(shown(want)), actual));
     }
 }
 

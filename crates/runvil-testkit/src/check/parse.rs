@@ -7,20 +7,13 @@ use crate::{case::ParseProblemWant, mismatch::Mismatch, observed::Observed};
 
 pub(super) fn succeeds(seen: &Observed, found: &mut Vec<Mismatch>) {
     if let Some(error) = &seen.parse_error {
-        found.push(Mismatch::differs(
-            "parse",
-            "ok",
-            format!("{:?}: {error}", error.kind()),
-        ));
+        found.push(Mismatch::differs("parse", "ok", format!("{:?}: {error}", error.kind())));
     }
 }
 
 pub(super) fn fails(want: &ParseProblemWant, seen: &Observed, found: &mut Vec<Mismatch>) {
     let Some(error) = &seen.parse_error else {
-        let want = want
-            .message
-            .clone()
-            .unwrap_or_else(|| format!("{:?}", want.kind));
+        let want = want.message.clone().unwrap_or_else(|| format!("{:?}", want.kind));
         return found.push(Mismatch::differs("parse", want, "the file parses"));
     };
     field("parse.kind", Some(&want.kind), &error.kind(), found);
@@ -32,13 +25,7 @@ pub(super) fn fails(want: &ParseProblemWant, seen: &Observed, found: &mut Vec<Mi
     );
     let message = error.message();
     field("parse.message", want.message.as_ref(), &message, found);
-    contains(
-        "parse.message",
-        &want.contains,
-        &want.not_contains,
-        &message,
-        found,
-    );
+    contains("parse.message", &want.contains, &want.not_contains, &message, found);
     field("parse.line", want.line.as_ref(), &error.line(), found);
     field("parse.column", want.column.as_ref(), &error.column(), found);
     field("parse.name", want.name.as_ref(), &error.name, found);

@@ -49,22 +49,16 @@ pub(crate) fn texts(message: &Message) -> impl Iterator<Item = &str> {
         ContentPart::Text { text } => text.as_str(),
         ContentPart::ImageUrl { image_url } => image_url.url.as_str(),
     });
-    let calls = message.tool_calls.iter().flat_map(|call| {
-        [
-            call.function.name.as_str(),
-            call.function.arguments.as_str(),
-        ]
-    });
+    let calls = message
+        .tool_calls
+        .iter()
+        .flat_map(|call| [call.function.name.as_str(), call.function.arguments.as_str()]);
     text.into_iter().chain(parts).chain(calls)
 }
 
 /// Whether some message of the request contains the text.
 pub(crate) fn mentions(request: &ChatRequest, part: &str) -> bool {
-    request
-        .messages
-        .iter()
-        .flat_map(texts)
-        .any(|text| text.contains(part))
+    request.messages.iter().flat_map(texts).any(|text| text.contains(part))
 }
 
 struct Check<'a> {
@@ -77,24 +71,12 @@ impl Check<'_> {
     fn all(mut self, want: &RequestWant) {
         let request = self.request;
         self.field("model", want.model.as_ref(), &request.model);
-        self.field(
-            "temperature",
-            want.temperature.as_ref(),
-            &request.temperature,
-        );
+        self.field("temperature", want.temperature.as_ref(), &request.temperature);
         self.field("max_tokens", want.max_tokens.as_ref(), &request.max_tokens);
         self.field("thinking", want.thinking.as_ref(), &request.thinking);
-        let roles = request
-            .messages
-            .iter()
-            .map(|message| message.role)
-            .collect();
+        let roles = request.messages.iter().map(|message| message.role).collect();
         self.field("roles", want.roles.as_ref(), &roles);
-        let tools = request
-            .tools
-            .iter()
-            .map(|tool| tool.function.name.clone())
-            .collect();
+        let tools = request.tools.iter().map(|tool| tool.function.name.clone()).collect();
         self.field("tools", want.tools.as_ref(), &tools);
         if let Some(want) = &want.messages {
             self.messages(want);
@@ -112,11 +94,8 @@ impl Check<'_> {
     fn messages(&mut self, want: &Value) {
         let actual = json!(self.request.messages);
         if !equal(want, &actual) {
-            self.found.push(Mismatch::differs(
-                format!("{}.messages", self.at),
-                want.clone(),
-                actual,
-            ));
+            self.found
+                .push(Mismatch::differs(format!("{}.messages", self.at), want.clone(), actual));
         }
     }
 
@@ -127,8 +106,7 @@ impl Check<'_> {
                 .all(|(key, want)| actual.get(key).is_some_and(|actual| equal(want, actual)))
         };
         let tools = &self.request.tools;
-        if want.len() != tools.len() || !want.iter().zip(tools).all(|(want, tool)| fits(want, tool))
-        {
+        if want.len() != tools.len() || !want.iter().zip(tools).all(|(want, tool)| fits(want, tool)) {
             let actual: Vec<_> = tools.iter().map(|tool| json!(tool.function)).collect();
             self.found.push(Mismatch::differs(
                 format!("{}.tool_schemas", self.at),
@@ -140,29 +118,15 @@ impl Check<'_> {
 
     fn mentions(&mut self, want: &RequestWant) {
         let what = format!("{}.messages", self.at);
-        for part in want
-            .contains
-            .iter()
-            .filter(|part| !mentions(self.request, part))
-        {
+        for part in want.contains.iter().filter(|part| !mentions(self.request, part)) {
             let want = Want::Contain(part.clone());
-            self.found.push(Mismatch::falls_short(
-                &what,
-                want,
-                json!(self.request.messages),
-            ));
+            self.found
+                .push(Mismatch::falls_short(&what, want, json!(self.request.messages)));
         }
-        for part in want
-            .not_contains
-            .iter()
-            .filter(|part| mentions(self.request, part))
-        {
+        for part in want.not_contains.iter().filter(|part| mentions(self.request, part)) {
             let want = Want::Lack(part.clone());
-            self.found.push(Mismatch::falls_short(
-                &what,
-                want,
-                json!(self.request.messages),
-            ));
+            self.found
+                .push(Mismatch::falls_short(&what, want, json!(self.request.messages)));
         }
     }
 }

@@ -64,17 +64,9 @@ impl OpenWork {
     /// The work to answer next: any that waits for its turn, else the oldest that is late.
     pub(super) fn next(&mut self) -> Option<EffectId> {
         let waits = |open: &&Open| matches!(open.state, State::Waiting | State::Answered(_));
-        let waiting: Vec<EffectId> = self
-            .work
-            .values()
-            .filter(waits)
-            .map(|open| open.id)
-            .collect();
+        let waiting: Vec<EffectId> = self.work.values().filter(waits).map(|open| open.id).collect();
         if waiting.is_empty() {
-            let late = self
-                .work
-                .values()
-                .find(|open| matches!(open.state, State::Late));
+            let late = self.work.values().find(|open| matches!(open.state, State::Late));
             return late.map(|open| open.id);
         }
         let index = match self.order {
@@ -113,12 +105,7 @@ impl OpenWork {
             EffectKind::ToolCall(call) => !call.survives_stop,
             EffectKind::Store(_) => false,
         };
-        let ids: Vec<EffectId> = self
-            .work
-            .values()
-            .filter(stoppable)
-            .map(|open| open.id)
-            .collect();
+        let ids: Vec<EffectId> = self.work.values().filter(stoppable).map(|open| open.id).collect();
         ids.iter().filter_map(|id| self.work.remove(id)).collect()
     }
 
@@ -172,12 +159,7 @@ mod tests {
 
     #[test]
     fn a_shuffle_answers_everything_once_and_repeats() {
-        let order = || {
-            drain(work(
-                AnswerOrder::Shuffled(7),
-                (0..9).map(|_| State::Waiting).collect(),
-            ))
-        };
+        let order = || drain(work(AnswerOrder::Shuffled(7), (0..9).map(|_| State::Waiting).collect()));
         let mut sorted = order();
         assert_eq!(sorted, order());
         sorted.sort_unstable();
@@ -186,10 +168,7 @@ mod tests {
 
     #[test]
     fn the_earliest_deadline_passes_first_and_the_oldest_among_equals() {
-        let mut open = work(
-            AnswerOrder::Issued,
-            vec![State::Due(9), State::Due(5), State::Due(5)],
-        );
+        let mut open = work(AnswerOrder::Issued, vec![State::Due(9), State::Due(5), State::Due(5)]);
         let mut next = || open.take_due().map(|(at, open)| (at, open.id.0));
         assert_eq!(
             [next(), next(), next(), next()],

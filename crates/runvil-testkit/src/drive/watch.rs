@@ -36,8 +36,7 @@ impl LogWatch {
         if self.actions.is_empty() {
             return;
         }
-        let (actions, cancel, stop) =
-            (self.actions.clone(), self.cancel.clone(), self.stop.clone());
+        let (actions, cancel, stop) = (self.actions.clone(), self.cancel.clone(), self.stop.clone());
         let mut reached = 0;
         run.watch(move |event: &Event| {
             if !matches!(event.kind, EventKind::Lua { .. }) {

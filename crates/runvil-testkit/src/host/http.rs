@@ -6,10 +6,7 @@ use std::{
 };
 
 use runvil_pack::async_trait;
-use runvil_web::{
-    AddressPolicy, Bytes, HeaderMap, HopError, HopRequest, HopResponse, HttpTransport, StatusCode,
-    Url,
-};
+use runvil_web::{AddressPolicy, Bytes, HeaderMap, HopError, HopRequest, HopResponse, HttpTransport, StatusCode, Url};
 
 use crate::case::{HostSpec, HttpAnswer};
 
@@ -22,8 +19,7 @@ pub(crate) struct ScriptedWeb {
 impl ScriptedWeb {
     pub(crate) fn new(host: &HostSpec) -> Self {
         // A URL is looked up in its parsed form, so the case may leave out a trailing slash or spell a host in capitals.
-        let key =
-            |url: &String| Url::parse(url).map_or_else(|_| url.clone(), |url| url.to_string());
+        let key = |url: &String| Url::parse(url).map_or_else(|_| url.clone(), |url| url.to_string());
         let pages = host
             .http
             .iter()
@@ -50,14 +46,9 @@ impl ScriptedWeb {
             return Ok(());
         };
         if addresses.is_empty() {
-            return Err(HopError::Lookup(
-                "the case scripts a name without addresses".into(),
-            ));
+            return Err(HopError::Lookup("the case scripts a name without addresses".into()));
         }
-        let found: Vec<_> = addresses
-            .iter()
-            .map(|address| SocketAddr::new(*address, 0))
-            .collect();
+        let found: Vec<_> = addresses.iter().map(|address| SocketAddr::new(*address, 0)).collect();
         match AddressPolicy::global_only().allowed(url.host_str().unwrap_or_default(), found) {
             allowed if allowed.is_empty() => Err(HopError::NoAllowedAddress),
             _ => Ok(()),
@@ -76,31 +67,18 @@ impl HttpTransport for ScriptedWeb {
 fn respond(answer: &HttpAnswer) -> Result<HopResponse, String> {
     let body = answer.body()?;
     let by_default = if answer.redirect.is_some() { 302 } else { 200 };
-    let status = StatusCode::from_u16(answer.status.unwrap_or(by_default))
-        .map_err(|error| error.to_string())?;
+    let status = StatusCode::from_u16(answer.status.unwrap_or(by_default)).map_err(|error| error.to_string())?;
     let mut headers = HeaderMap::new();
     let given = match &answer.headers {
         Some(given) => given.clone(),
-        None => BTreeMap::from([(
-            "content-type".to_owned(),
-            "text/html; charset=utf-8".to_owned(),
-        )]),
+        None => BTreeMap::from([("content-type".to_owned(), "text/html; charset=utf-8".to_owned())]),
     };
     for (name, value) in given {
-        let name = name
-            .parse::<http::HeaderName>()
-            .map_err(|error| error.to_string())?;
-        headers.append(
-            name,
-            value
-                .parse()
-                .map_err(|_| "a scripted header value is malformed")?,
-        );
+        let name = name.parse::<http::HeaderName>().map_err(|error| error.to_string())?;
+        headers.append(name, value.parse().map_err(|_| "a scripted header value is malformed")?);
     }
     if let Some(target) = &answer.redirect {
-        let target = target
-            .parse()
-            .map_err(|_| "a scripted redirect is malformed")?;
+        let target = target.parse().map_err(|_| "a scripted redirect is malformed")?;
         headers.insert(http::header::LOCATION, target);
     }
     Ok(HopResponse {

@@ -9,12 +9,9 @@ use std::{
 };
 
 use runvil_engine::{
-    CompletionError, CompletionErrorKind, ModelReply, ModelRound, RawExchange, RoundId,
-    wire::ChatRequest,
+    CompletionError, CompletionErrorKind, ModelReply, ModelRound, RawExchange, RoundId, wire::ChatRequest,
 };
-use runvil_model::{
-    Catalog, Malformed, ModelBackend, OnText, ReplyDecoder, RoundLimits, classify_status, judge,
-};
+use runvil_model::{Catalog, Malformed, ModelBackend, OnText, ReplyDecoder, RoundLimits, classify_status, judge};
 use runvil_pack::async_trait;
 use serde_json::{Value, json};
 
@@ -102,21 +99,12 @@ impl ModelBackend for ScriptedModel {
     }
 }
 
-fn answer(
-    reply: &ReplySpec,
-    round: &ModelRound,
-    cap: u64,
-    on_text: OnText<'_>,
-) -> Result<ModelReply, CompletionError> {
+fn answer(reply: &ReplySpec, round: &ModelRound, cap: u64, on_text: OnText<'_>) -> Result<ModelReply, CompletionError> {
     if let Some(failure) = reply.fails {
         return Err(failed(failure));
     }
     if let Some(status) = reply.status {
-        return Err(refused(
-            status,
-            reply.body.as_deref().unwrap_or_default(),
-            cap,
-        ));
+        return Err(refused(status, reply.body.as_deref().unwrap_or_default(), cap));
     }
     if reply_bytes(reply) > cap {
         return Err(Malformed::StreamTooLong { max_bytes: cap }.into());
@@ -155,11 +143,7 @@ fn refused(status: u16, body: &str, cap: u64) -> CompletionError {
 fn reply_bytes(reply: &ReplySpec) -> u64 {
     let own = [&reply.text, &reply.reasoning, &reply.raw];
     let own: usize = own.into_iter().flatten().map(String::len).sum();
-    let calls: usize = reply
-        .tool_calls
-        .iter()
-        .map(|call| call.arguments.text().len())
-        .sum();
+    let calls: usize = reply.tool_calls.iter().map(|call| call.arguments.text().len()).sum();
     (own + calls) as u64
 }
 
@@ -173,12 +157,7 @@ fn stream(reply: &ReplySpec) -> String {
         delta["reasoning_content"] = reasoning.as_str().into();
     }
     if !reply.tool_calls.is_empty() {
-        delta["tool_calls"] = reply
-            .tool_calls
-            .iter()
-            .enumerate()
-            .map(call_delta)
-            .collect();
+        delta["tool_calls"] = reply.tool_calls.iter().enumerate().map(call_delta).collect();
     }
     let by_default = if reply.tool_calls.is_empty() {
         "stop"

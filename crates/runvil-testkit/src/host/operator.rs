@@ -28,11 +28,7 @@ impl ScriptedOperator {
 #[async_trait]
 impl InputBroker for ScriptedOperator {
     async fn ask(&self) -> Result<String, InputError> {
-        let answer = self
-            .answers
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .pop_front();
+        let answer = self.answers.lock().unwrap_or_else(PoisonError::into_inner).pop_front();
         match answer {
             Some(OperatorAnswer::Says(text)) => Ok(text),
             Some(OperatorAnswer::Fails(message)) => Err(InputError::new(message)),

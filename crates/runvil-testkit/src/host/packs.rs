@@ -6,9 +6,8 @@ use std::{
 };
 
 use runvil_pack::{
-    Arguments, BuildContext, NameError, Pack, PackError, PackName, PackRegistry, Plugin,
-    RegistryError, ServiceName, Tool, ToolContext, ToolDefinition, ToolError, ToolOutput,
-    async_trait, serde_json,
+    Arguments, BuildContext, NameError, Pack, PackError, PackName, PackRegistry, Plugin, RegistryError, ServiceName,
+    Tool, ToolContext, ToolDefinition, ToolError, ToolOutput, async_trait, serde_json,
 };
 
 use super::Hang;
@@ -23,11 +22,7 @@ pub(crate) struct ScriptedPlugin {
 impl ScriptedPlugin {
     /// # Errors
     /// A tool's name is malformed.
-    pub(crate) fn new(
-        name: PackName,
-        spec: &ScriptedPackSpec,
-        hang: &Hang,
-    ) -> Result<Self, NameError> {
+    pub(crate) fn new(name: PackName, spec: &ScriptedPackSpec, hang: &Hang) -> Result<Self, NameError> {
         let pack = match &spec.unavailable {
             Some(reason) => Err(PackError::reason(reason)),
             None => Ok(Arc::new(ScriptedPack::new(&name, spec, hang)?) as Arc<dyn Pack>),
@@ -60,11 +55,7 @@ impl ScriptedPack {
             prelude: spec.prelude.clone(),
             needs: spec.needs.iter().cloned().map(ServiceName::new).collect(),
             not_ready: spec.not_ready.clone(),
-            tools: spec
-                .tools
-                .iter()
-                .map(tool)
-                .collect::<Result<_, NameError>>()?,
+            tools: spec.tools.iter().map(tool).collect::<Result<_, NameError>>()?,
         })
     }
 }
@@ -109,8 +100,8 @@ enum Answers {
 
 impl ScriptedTool {
     fn new(pack: &PackName, suffix: &str, spec: &ToolSpec, hang: &Hang) -> Result<Self, NameError> {
-        let mut definition = ToolDefinition::new(pack.id().tool(suffix)?, &spec.description)
-            .parameters(spec.parameters.clone());
+        let mut definition =
+            ToolDefinition::new(pack.id().tool(suffix)?, &spec.description).parameters(spec.parameters.clone());
         if spec.structured {
             definition = definition.structured();
         }
@@ -119,9 +110,7 @@ impl ScriptedTool {
         }
         let answers = match &spec.answers {
             ToolAnswers::Always(answer) => Answers::Always(answer.clone()),
-            ToolAnswers::Each(answers) => {
-                Answers::Each(Mutex::new(answers.iter().cloned().collect()))
-            }
+            ToolAnswers::Each(answers) => Answers::Each(Mutex::new(answers.iter().cloned().collect())),
         };
         Ok(Self {
             definition,
@@ -134,10 +123,7 @@ impl ScriptedTool {
     fn next_answer(&self) -> Option<ToolAnswer> {
         match &self.answers {
             Answers::Always(answer) => Some(answer.clone()),
-            Answers::Each(answers) => answers
-                .lock()
-                .unwrap_or_else(PoisonError::into_inner)
-                .pop_front(),
+            Answers::Each(answers) => answers.lock().unwrap_or_else(PoisonError::into_inner).pop_front(),
         }
     }
 
@@ -159,14 +145,10 @@ impl Tool for ScriptedTool {
     async fn call(&self, arguments: Arguments, _: ToolContext) -> Result<ToolOutput, ToolError> {
         match self.next_answer() {
             Some(ToolAnswer::Returns(text)) => Ok(self.output(text)),
-            Some(ToolAnswer::Echoes) => {
-                Ok(self.output(serde_json::Value::Object(arguments).to_string()))
-            }
+            Some(ToolAnswer::Echoes) => Ok(self.output(serde_json::Value::Object(arguments).to_string())),
             Some(ToolAnswer::Fails(message)) => Err(ToolError::other(message)),
             Some(ToolAnswer::Hangs) => self.hang.forever().await,
-            None => Err(ToolError::other(
-                "the case scripts no further answer of this tool",
-            )),
+            None => Err(ToolError::other("the case scripts no further answer of this tool")),
         }
     }
 }

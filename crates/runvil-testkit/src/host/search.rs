@@ -5,9 +5,7 @@ use std::{
     sync::{Mutex, PoisonError},
 };
 
-use runvil_pack::{
-    SearchError, SearchErrorKind, SearchProvider, SearchRequest, SearchResult, async_trait,
-};
+use runvil_pack::{SearchError, SearchErrorKind, SearchProvider, SearchRequest, SearchResult, async_trait};
 
 use crate::case::SearchAnswer;
 
@@ -23,16 +21,10 @@ impl ScriptedSearch {
 #[async_trait]
 impl SearchProvider for ScriptedSearch {
     async fn search(&self, _: &SearchRequest) -> Result<Vec<SearchResult>, SearchError> {
-        let answer = self
-            .0
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .pop_front();
+        let answer = self.0.lock().unwrap_or_else(PoisonError::into_inner).pop_front();
         match answer {
             Some(SearchAnswer::Results(results)) => Ok(results),
-            Some(SearchAnswer::Fails(message)) => {
-                Err(SearchError::new(SearchErrorKind::Backend, message))
-            }
+            Some(SearchAnswer::Fails(message)) => Err(SearchError::new(SearchErrorKind::Backend, message)),
             None => Err(SearchError::new(
                 SearchErrorKind::Backend,
                 "the case scripts no further search answer",

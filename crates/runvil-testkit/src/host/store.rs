@@ -3,10 +3,7 @@
 use std::{collections::BTreeMap, sync::Arc};
 
 use runvil_harness::LaunchStore;
-use runvil_vfs::{
-    Backend, BackendFailure, Glob, MemoryBackend, Mode, Mount, Mounts, Policy, PolicyOp, Ruling,
-    Store,
-};
+use runvil_vfs::{Backend, BackendFailure, Glob, MemoryBackend, Mode, Mount, Mounts, Policy, PolicyOp, Ruling, Store};
 use runvil_vfs_dir::DirBackend;
 use tempfile::TempDir;
 
@@ -29,8 +26,7 @@ impl ScriptedStore {
             StoreKind::Refusing => Some(Store::over(RefusingBackend)),
             StoreKind::Memory => Some(seeded(MemoryBackend::new(), host)?),
             StoreKind::Directory => {
-                let made = TempDir::new()
-                    .map_err(|error| format!("no directory for the store: {error}"))?;
+                let made = TempDir::new().map_err(|error| format!("no directory for the store: {error}"))?;
                 // A test's directory is gone after it, so nothing has to wait for the disk.
                 let backend = DirBackend::new(made.path()).without_sync();
                 directory = Some(made);
@@ -63,10 +59,7 @@ impl ScriptedStore {
             Ok(text) => text.unwrap_or_default(),
             Err(failure) => format!("<{failure}>"),
         };
-        paths
-            .into_iter()
-            .map(|path| (path.clone(), text(&path)))
-            .collect()
+        paths.into_iter().map(|path| (path.clone(), text(&path))).collect()
     }
 }
 
@@ -77,11 +70,7 @@ fn seeded(backend: impl Backend + 'static, host: &HostSpec) -> Result<Store, Str
             .map_err(|failure| format!("the store file {path} cannot be seeded: {failure:?}"))?;
     }
     let mount = Mount::new("/", backend).map_err(|error| error.to_string())?;
-    let mount = if host.store_read_only {
-        mount.read_only()
-    } else {
-        mount
-    };
+    let mount = if host.store_read_only { mount.read_only() } else { mount };
     let mounts = Mounts::new([mount]).map_err(|error| error.to_string())?;
     Store::new(mounts, "/").map_err(|error| error.to_string())
 }

@@ -73,10 +73,7 @@ impl Claims {
             } else {
                 Searcher::Stranger
             };
-            if let Some(met) = claims
-                .get(&mount)
-                .and_then(|claims| claims.conflict(region, searcher))
-            {
+            if let Some(met) = claims.get(&mount).and_then(|claims| claims.conflict(region, searcher)) {
                 return Err(met.into());
             }
         }

@@ -96,9 +96,7 @@ impl PathClaims {
     }
 
     fn find<'n>(&self, mut names: impl Iterator<Item = &'n str>) -> Option<&Self> {
-        names.try_fold(self, |node, name| {
-            node.inner.get(name).map(|inner| &**inner)
-        })
+        names.try_fold(self, |node, name| node.inner.get(name).map(|inner| &**inner))
     }
 
     fn find_or_insert<'n>(&mut self, names: impl Iterator<Item = &'n str>) -> &mut Self {
@@ -107,9 +105,7 @@ impl PathClaims {
 
     fn child(&mut self, name: &str) -> &mut Self {
         if self.inner.contains_key(name) {
-            self.inner
-                .get_mut(name)
-                .expect("the name was just looked up")
+            self.inner.get_mut(name).expect("the name was just looked up")
         } else {
             self.inner.entry(name.into()).or_default()
         }
@@ -210,9 +206,7 @@ impl PathClaims {
     fn record_pattern(&mut self, glob: &Glob, who: &Arc<Identity>) {
         match self.patterns.iter_mut().find(|(known, _)| known == glob) {
             Some((_, claims)) => claims.record(who),
-            None => self
-                .patterns
-                .push((glob.clone(), ClaimTree::One(who.clone()))),
+            None => self.patterns.push((glob.clone(), ClaimTree::One(who.clone()))),
         }
     }
 }

@@ -22,10 +22,7 @@ const PATTERNS: [&str; 12] = [
 
 /// What two accesses touch in common, as the book's rules read.
 fn overlap(one: &Access, other: &Access) -> bool {
-    let beneath = |path: &str, directory: &str| {
-        path.strip_prefix(directory)
-            .is_some_and(|rest| rest.starts_with('/'))
-    };
+    let beneath = |path: &str, directory: &str| path.strip_prefix(directory).is_some_and(|rest| rest.starts_with('/'));
     match (one, other) {
         (Write(a), Write(b)) => a == b || beneath(a, b) || beneath(b, a),
         (Write(a), Read(b)) => a == b || beneath(a, b),
@@ -33,20 +30,14 @@ fn overlap(one: &Access, other: &Access) -> bool {
             let glob = Glob::parse(pattern).unwrap();
             let literal = glob.literal_dir().collect::<Vec<_>>().join("/");
             let ends = a.match_indices('/').map(|(at, _)| at).chain([a.len()]);
-            ends.map(|end| &a[..end]).any(|path| glob.matches(path))
-                || (!literal.is_empty() && beneath(a, &literal))
+            ends.map(|end| &a[..end]).any(|path| glob.matches(path)) || (!literal.is_empty() && beneath(a, &literal))
         }
         (Read(_) | Access::Glob(_), Write(_)) => overlap(other, one),
         (Read(_) | Access::Glob(_), _) => false,
     }
 }
 
-fn claim(
-    claims: &mut Claims,
-    session: SessionId,
-    who: &Identity,
-    access: &Access,
-) -> Result<(), Clash> {
+fn claim(claims: &mut Claims, session: SessionId, who: &Identity, access: &Access) -> Result<(), Clash> {
     let who = Arc::new(who.clone());
     match access {
         Read(path) => claims.claim(
@@ -69,15 +60,7 @@ fn claim(
         ),
         Access::Glob(pattern) => {
             let glob = Glob::parse(pattern).unwrap();
-            claims.claim(
-                session,
-                &who,
-                0,
-                Region::Glob {
-                    base: "",
-                    glob: &glob,
-                },
-            )
+            claims.claim(session, &who, 0, Region::Glob { base: "", glob: &glob })
         }
     }
 }
@@ -183,10 +166,7 @@ impl<'a> Interleaving<'a> {
 
     fn is_finished(&self, chain: usize) -> bool {
         self.done[chain] == self.plan.chains[chain].len()
-            && self
-                .plan
-                .children(chain)
-                .all(|child| self.is_finished(child))
+            && self.plan.children(chain).all(|child| self.is_finished(child))
     }
 
     fn can_step(&self, chain: usize) -> bool {
@@ -209,8 +189,7 @@ impl<'a> Interleaving<'a> {
             }
             let choice = schedule.next().unwrap_or(0);
             if choice % 3 == 0 && !self.late.is_empty() {
-                let (number, who, before, what) =
-                    self.late.remove(usize::from(choice) % self.late.len());
+                let (number, who, before, what) = self.late.remove(usize::from(choice) % self.late.len());
                 self.judge_late(number, who, before, what);
             }
             let chain = ready[usize::from(choice) % ready.len()];
@@ -239,12 +218,7 @@ impl<'a> Interleaving<'a> {
         let who = self.identities[chain].clone().unwrap();
         let clear = self.accepted.iter().all(|earlier| {
             let ordered = before & (1 << earlier.number) != 0;
-            assert_eq!(
-                earlier.who.precedes(&who),
-                ordered,
-                "{} before {who}",
-                earlier.who
-            );
+            assert_eq!(earlier.who.precedes(&who), ordered, "{} before {who}", earlier.who);
             ordered || !overlap(what, &earlier.what)
         });
         let verdict = claim(&mut self.claims, self.session, &who, what);
@@ -270,10 +244,7 @@ impl<'a> Interleaving<'a> {
             ordered || !overlap(&what, &other.what)
         });
         let verdict = claim(&mut self.claims, self.session, &who, &what);
-        assert!(
-            verdict.is_ok() || !clear,
-            "{what:?} by {who} met {verdict:?}"
-        );
+        assert!(verdict.is_ok() || !clear, "{what:?} by {who} met {verdict:?}");
         if verdict.is_ok() {
             self.accepted.push(Accepted {
                 number,
@@ -295,8 +266,7 @@ impl<'a> Interleaving<'a> {
         let next = self.plan.chains[chain].get(self.done[chain]);
         if let (Some(Step::Access(what)), Some(who)) = (next, self.identities[chain].clone()) {
             let number = self.number();
-            self.late
-                .push((number, who, self.before[chain], what.clone()));
+            self.late.push((number, who, self.before[chain], what.clone()));
             self.before[chain] |= 1 << number;
         }
         self.done[chain] = self.plan.chains[chain].len();

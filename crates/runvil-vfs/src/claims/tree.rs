@@ -73,8 +73,7 @@ impl ClaimTree {
         match self {
             Self::Empty => None,
             Self::One(other) => {
-                let ordered =
-                    other.precedes(who) || (relation == Relation::Unordered && who.precedes(other));
+                let ordered = other.precedes(who) || (relation == Relation::Unordered && who.precedes(other));
                 (!ordered).then_some(&**other)
             }
             Self::Many(node) => node.find(who, relation),
@@ -134,10 +133,7 @@ impl Node {
     }
 
     /// The children that a set lacks, in order.
-    fn outside<'a, 's>(
-        &'a self,
-        set: &'s IndexSet,
-    ) -> impl Iterator<Item = (u32, &'a Child)> + use<'a, 's> {
+    fn outside<'a, 's>(&'a self, set: &'s IndexSet) -> impl Iterator<Item = (u32, &'a Child)> + use<'a, 's> {
         let mut from = 0;
         iter::from_fn(move || {
             loop {

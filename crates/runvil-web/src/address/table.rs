@@ -109,47 +109,15 @@ mod tests {
         ("::/96", "::2", "::255.255.255.255"),
         ("::ffff:0:0/96", "::ffff:0.0.0.0", "::ffff:255.255.255.255"),
         ("64:ff9b::/96", "64:ff9b::", "64:ff9b::ffff:ffff"),
-        (
-            "64:ff9b:1::/48",
-            "64:ff9b:1::",
-            "64:ff9b:1:ffff:ffff:ffff:ffff:ffff",
-        ),
+        ("64:ff9b:1::/48", "64:ff9b:1::", "64:ff9b:1:ffff:ffff:ffff:ffff:ffff"),
         ("100::/64", "100::", "100::ffff:ffff:ffff:ffff"),
-        (
-            "2001:db8::/32",
-            "2001:db8::",
-            "2001:db8:ffff:ffff:ffff:ffff:ffff:ffff",
-        ),
-        (
-            "2002::/16",
-            "2002::",
-            "2002:ffff:ffff:ffff:ffff:ffff:ffff:ffff",
-        ),
-        (
-            "3fff::/20",
-            "3fff::",
-            "3fff:fff:ffff:ffff:ffff:ffff:ffff:ffff",
-        ),
-        (
-            "fc00::/7",
-            "fc00::",
-            "fdff:ffff:ffff:ffff:ffff:ffff:ffff:ffff",
-        ),
-        (
-            "fe80::/10",
-            "fe80::",
-            "febf:ffff:ffff:ffff:ffff:ffff:ffff:ffff",
-        ),
-        (
-            "fec0::/10",
-            "fec0::",
-            "feff:ffff:ffff:ffff:ffff:ffff:ffff:ffff",
-        ),
-        (
-            "ff00::/8",
-            "ff00::",
-            "ffff:ffff:ffff:ffff:ffff:ffff:ffff:ffff",
-        ),
+        ("2001:db8::/32", "2001:db8::", "2001:db8:ffff:ffff:ffff:ffff:ffff:ffff"),
+        ("2002::/16", "2002::", "2002:ffff:ffff:ffff:ffff:ffff:ffff:ffff"),
+        ("3fff::/20", "3fff::", "3fff:fff:ffff:ffff:ffff:ffff:ffff:ffff"),
+        ("fc00::/7", "fc00::", "fdff:ffff:ffff:ffff:ffff:ffff:ffff:ffff"),
+        ("fe80::/10", "fe80::", "febf:ffff:ffff:ffff:ffff:ffff:ffff:ffff"),
+        ("fec0::/10", "fec0::", "feff:ffff:ffff:ffff:ffff:ffff:ffff:ffff"),
+        ("ff00::/8", "ff00::", "ffff:ffff:ffff:ffff:ffff:ffff:ffff:ffff"),
     ];
 
     fn row_of(address: IpAddr) -> Option<&'static str> {
@@ -163,11 +131,7 @@ mod tests {
     fn every_range_is_blocked_from_its_first_address_to_its_last() {
         for (text, first, last) in BOUNDS {
             for address in [first, last] {
-                assert_eq!(
-                    row_of(address.parse().expect(address)),
-                    Some(text),
-                    "{address}"
-                );
+                assert_eq!(row_of(address.parse().expect(address)), Some(text), "{address}");
             }
         }
     }
@@ -185,22 +149,20 @@ mod tests {
     fn the_neighbours_of_a_range_are_in_no_row_but_their_own() {
         let neighbours = |first: &str, last: &str| -> Vec<IpAddr> {
             match (first.parse().expect(first), last.parse().expect(last)) {
-                (IpAddr::V4(first), IpAddr::V4(last)) => [
-                    first.to_bits().checked_sub(1),
-                    last.to_bits().checked_add(1),
-                ]
-                .into_iter()
-                .flatten()
-                .map(|bits| Ipv4Addr::from_bits(bits).into())
-                .collect(),
-                (IpAddr::V6(first), IpAddr::V6(last)) => [
-                    first.to_bits().checked_sub(1),
-                    last.to_bits().checked_add(1),
-                ]
-                .into_iter()
-                .flatten()
-                .map(|bits| Ipv6Addr::from_bits(bits).into())
-                .collect(),
+                (IpAddr::V4(first), IpAddr::V4(last)) => {
+                    [first.to_bits().checked_sub(1), last.to_bits().checked_add(1)]
+                        .into_iter()
+                        .flatten()
+                        .map(|bits| Ipv4Addr::from_bits(bits).into())
+                        .collect()
+                }
+                (IpAddr::V6(first), IpAddr::V6(last)) => {
+                    [first.to_bits().checked_sub(1), last.to_bits().checked_add(1)]
+                        .into_iter()
+                        .flatten()
+                        .map(|bits| Ipv6Addr::from_bits(bits).into())
+                        .collect()
+                }
                 _ => Vec::new(),
             }
         };

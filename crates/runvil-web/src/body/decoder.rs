@@ -26,10 +26,7 @@ impl Decoder {
         match encoding {
             "" | "identity" => Some(Self::Identity(sink)),
             "gzip" | "x-gzip" => Some(Self::Gzip(Box::new(MultiGzDecoder::new(sink)))),
-            "br" => Some(Self::Brotli(Box::new(DecompressorWriter::new(
-                sink,
-                BROTLI_BUFFER,
-            )))),
+            "br" => Some(Self::Brotli(Box::new(DecompressorWriter::new(sink, BROTLI_BUFFER)))),
             _ => None,
         }
     }

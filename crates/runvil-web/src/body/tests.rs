@@ -75,10 +75,7 @@ fn a_body_of_exactly_the_cap_is_accepted() {
 #[test]
 fn a_body_over_the_cap_is_refused_or_cut() {
     let nine = || Chunks(vec![Some(b"1234"), Some(b"56789"), None]);
-    assert_eq!(
-        read_now(&[], nine(), OverCap::Refuse),
-        Err(BodyFailure::TooLarge)
-    );
+    assert_eq!(read_now(&[], nine(), OverCap::Refuse), Err(BodyFailure::TooLarge));
     assert_eq!(
         read_now(&[], nine(), OverCap::Cut),
         Ok(Body {
@@ -134,8 +131,7 @@ fn a_length_that_is_no_number_declares_nothing() {
 #[test]
 fn gzip_and_brotli_are_undone_and_measured_by_their_expanded_size() {
     let mut brotli = Vec::new();
-    brotli::BrotliCompress(&mut "aaaaaaaa".as_bytes(), &mut brotli, &Default::default())
-        .expect("into memory");
+    brotli::BrotliCompress(&mut "aaaaaaaa".as_bytes(), &mut brotli, &Default::default()).expect("into memory");
     for (encoding, bytes) in [
         ("gzip", gzip("aaaaaaaa")),
         ("X-GZip", gzip("aaaaaaaa")),
@@ -149,11 +145,7 @@ fn gzip_and_brotli_are_undone_and_measured_by_their_expanded_size() {
     }
     let nine = gzip("aaaaaaaaa");
     assert_eq!(
-        read_now(
-            &[("content-encoding", "gzip")],
-            nine.clone(),
-            OverCap::Refuse
-        ),
+        read_now(&[("content-encoding", "gzip")], nine.clone(), OverCap::Refuse),
         Err(BodyFailure::TooLarge)
     );
     assert_eq!(

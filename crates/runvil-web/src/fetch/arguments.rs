@@ -33,11 +33,7 @@ impl FetchCall {
             Some(_) => return Err(Failure::Raw),
         };
         let url = admission::admit_text(url)?;
-        Ok(Self {
-            url,
-            max_chars,
-            raw,
-        })
+        Ok(Self { url, max_chars, raw })
     }
 }
 
@@ -73,8 +69,7 @@ mod tests {
 
     #[test]
     fn url_alone_is_a_complete_call() {
-        let call =
-            parse(&json!({ "url": "https://site.example/a#b", "other": 1 })).expect("a call");
+        let call = parse(&json!({ "url": "https://site.example/a#b", "other": 1 })).expect("a call");
         assert_eq!(
             (call.url.as_str(), call.max_chars, call.raw),
             ("https://site.example/a", 40_000, false)
@@ -83,18 +78,14 @@ mod tests {
 
     #[test]
     fn null_means_the_default() {
-        let call =
-            parse(&json!({ "url": "https://site.example/", "max_chars": null, "raw": null }))
-                .expect("a call");
+        let call = parse(&json!({ "url": "https://site.example/", "max_chars": null, "raw": null })).expect("a call");
         assert_eq!((call.max_chars, call.raw), (40_000, false));
     }
 
     #[test]
     fn max_chars_is_a_whole_number_of_one_or_more_lowered_to_the_ceiling() {
-        let max = |value: Value| {
-            parse(&json!({ "url": "https://site.example/", "max_chars": value }))
-                .map(|c| c.max_chars)
-        };
+        let max =
+            |value: Value| parse(&json!({ "url": "https://site.example/", "max_chars": value })).map(|c| c.max_chars);
         for (value, chars) in [
             (json!(1), 1),
             (json!(7.0), 7),
@@ -123,10 +114,7 @@ mod tests {
     #[test]
     fn the_arguments_are_checked_in_order_and_before_the_url_rules() {
         for (arguments, message) in [
-            (
-                json!({ "max_chars": 0, "raw": 1 }),
-                "web_fetch: missing url argument",
-            ),
+            (json!({ "max_chars": 0, "raw": 1 }), "web_fetch: missing url argument"),
             (json!({ "url": 5 }), "web_fetch: missing url argument"),
             (json!({ "url": null }), "web_fetch: missing url argument"),
             (json!({ "url": ["x"] }), "web_fetch: missing url argument"),
@@ -134,10 +122,7 @@ mod tests {
                 json!({ "url": "x", "max_chars": 0, "raw": 1 }),
                 "web_fetch: max_chars must be a positive integer",
             ),
-            (
-                json!({ "url": "x", "raw": 1 }),
-                "web_fetch: raw must be a boolean",
-            ),
+            (json!({ "url": "x", "raw": 1 }), "web_fetch: raw must be a boolean"),
             (json!({ "url": "x" }), "invalid url"),
         ] {
             assert_eq!(refusal(&arguments), message);

@@ -35,9 +35,7 @@ pub(super) enum Failure {
         to: ShownUrl,
         reason: HopRefusal,
     },
-    #[error(
-        "response from {0} declared no content type; refusing to guess its format; try a different URL"
-    )]
+    #[error("response from {0} declared no content type; refusing to guess its format; try a different URL")]
     NoContentType(ShownUrl),
     #[error(
         "content type {content_type} from {url} cannot be returned as text; \

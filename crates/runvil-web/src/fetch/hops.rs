@@ -11,10 +11,7 @@ use crate::shown::ShownUrl;
 use crate::transport::{HopError, HopRequest, HopResponse, HttpTransport};
 
 /// Requests `url` and follows its redirects. Returns the final URL with its response, whatever its status.
-pub(super) async fn follow(
-    transport: &dyn HttpTransport,
-    url: &Url,
-) -> Result<(Url, HopResponse), Failure> {
+pub(super) async fn follow(transport: &dyn HttpTransport, url: &Url) -> Result<(Url, HopResponse), Failure> {
     let mut current = url.clone();
     let mut followed = 0;
     loop {
@@ -49,10 +46,7 @@ fn headers() -> HeaderMap {
 
 fn hop_failure(error: &HopError, requested: &Url, current: &Url) -> Failure {
     // The cause, which no message repeats, is for whoever runs the Host.
-    tracing::debug!(
-        "the request to {} failed: {error:?}",
-        ShownUrl::from(current)
-    );
+    tracing::debug!("the request to {} failed: {error:?}", ShownUrl::from(current));
     let host = || current.host_str().unwrap_or_default().to_owned();
     match error {
         HopError::Lookup(_) => Failure::Lookup(host()),

@@ -32,11 +32,7 @@ fn names(server: &Server) -> ScriptedLookup {
 
 /// Fetches a page of `server`, which the policy makes an exception for.
 async fn fetch_from(server: &Server, url: &str) -> String {
-    fetch(
-        transport(names(server), &[server.address], TimeLimits::default()),
-        url,
-    )
-    .await
+    fetch(transport(names(server), &[server.address], TimeLimits::default()), url).await
 }
 
 async fn fetch_bytes(bytes: Vec<u8>) -> String {
@@ -60,10 +56,7 @@ async fn a_request_says_nothing_of_its_sender_on_any_hop() {
     let server = Server::answering(|path| match path {
         "/secret?token=1" => response(
             302,
-            &[
-                ("set-cookie", "a=b"),
-                ("location", "https://other.example/next"),
-            ],
+            &[("set-cookie", "a=b"), ("location", "https://other.example/next")],
             b"",
         ),
         _ => response(200, &[PLAIN], b"ok"),
@@ -74,24 +67,12 @@ async fn a_request_says_nothing_of_its_sender_on_any_hop() {
     let heads = server.heads();
     assert_eq!(heads.len(), 2);
     for (head, host) in heads.iter().zip(["site.example", "other.example"]) {
-        let mut names: Vec<_> = head
-            .lines()
-            .skip(1)
-            .filter_map(|line| line.split_once(": "))
-            .collect();
+        let mut names: Vec<_> = head.lines().skip(1).filter_map(|line| line.split_once(": ")).collect();
         names.sort_unstable();
-        let expected = [
-            ("accept", "*/*"),
-            ("accept-encoding", "gzip, br"),
-            ("host", host),
-        ];
+        let expected = [("accept", "*/*"), ("accept-encoding", "gzip, br"), ("host", host)];
         assert_eq!(
             names,
-            [
-                expected.as_slice(),
-                &[("user-agent", "harness-webfetch/0.0")]
-            ]
-            .concat()
+            [expected.as_slice(), &[("user-agent", "harness-webfetch/0.0")]].concat()
         );
     }
 }
@@ -103,9 +84,7 @@ async fn an_endless_page_is_refused_when_it_passes_the_cap() {
     let server = Server::start(move |_, mut connection| {
         let counter = counter.clone();
         async move {
-            connection
-                .write_all(&response(200, &[HTML], b"<p>"))
-                .await?;
+            connection.write_all(&response(200, &[HTML], b"<p>")).await?;
             loop {
                 connection.write_all(&[b'a'; 65536]).await?;
                 counter.fetch_add(65536, Ordering::Relaxed);
@@ -113,10 +92,7 @@ async fn an_endless_page_is_refused_when_it_passes_the_cap() {
         }
     })
     .await;
-    assert_eq!(
-        fetch_from(&server, "https://site.example/").await,
-        TOO_LARGE
-    );
+    assert_eq!(fetch_from(&server, "https://site.example/").await, TOO_LARGE);
     // What lies in the sockets' buffers is sent besides.
     assert!(sent.load(Ordering::Relaxed) < 2 * BYTE_CAP as u64);
 }
@@ -132,10 +108,7 @@ async fn endless_flat_text_is_read_up_to_the_cap() {
     .await;
     let text = fetch_from(&server, "https://site.example/").await;
     let (header, body) = text.split_once("\n\n").expect("a header");
-    assert_eq!(
-        header,
-        "url: https://site.example/\ntruncated: true\nextraction: plain"
-    );
+    assert_eq!(header, "url: https://site.example/\ntruncated: true\nextraction: plain");
     assert_eq!(body, "é".repeat(40_000));
 }
 
@@ -197,16 +170,8 @@ async fn a_body_shorter_than_its_length_is_never_partial_text() {
 
 #[tokio::test]
 async fn a_body_longer_than_its_length_ends_there() {
-    let text = fetch_bytes(response(
-        200,
-        &[PLAIN, ("content-length", "4")],
-        b"whole and more",
-    ))
-    .await;
-    assert!(
-        text.ends_with("truncated: false\nextraction: plain\n\nwhol"),
-        "{text}"
-    );
+    let text = fetch_bytes(response(200, &[PLAIN, ("content-length", "4")], b"whole and more")).await;
+    assert!(text.ends_with("truncated: false\nextraction: plain\n\nwhol"), "{text}");
 }
 
 #[tokio::test]
@@ -251,8 +216,7 @@ async fn a_brotli_bomb_is_measured_by_its_expanded_size() {
 
 #[tokio::test]
 async fn a_redirect_loop_ends_at_the_cap() {
-    let server =
-        Server::answering(|_| response(302, &[("location", "/again?secret=1")], b"")).await;
+    let server = Server::answering(|_| response(302, &[("location", "/again?secret=1")], b"")).await;
     assert_eq!(
         fetch_from(&server, "https://site.example/start").await,
         "redirect from https://site.example/again to https://site.example/again refused: exceeded max redirects (5)"
@@ -279,13 +243,10 @@ async fn a_redirect_to_this_machine_is_refused_and_nobody_is_contacted() {
             "169.254.169.254",
         ),
     ] {
-        let server =
-            Server::answering(move |_| response(301, &[("location", location)], b"")).await;
+        let server = Server::answering(move |_| response(301, &[("location", location)], b"")).await;
         assert_eq!(
             fetch_from(&server, "https://site.example/a").await,
-            format!(
-                "redirect from https://site.example/a to {to} refused: ip literal host not allowed: {address}"
-            )
+            format!("redirect from https://site.example/a to {to} refused: ip literal host not allowed: {address}")
         );
         assert_eq!(server.heads().len(), 1);
     }
@@ -294,15 +255,11 @@ async fn a_redirect_to_this_machine_is_refused_and_nobody_is_contacted() {
 #[tokio::test]
 async fn a_name_that_resolves_inside_is_refused_on_every_hop() {
     let inside = Server::answering(|_| response(200, &[PLAIN], b"secret")).await;
-    let outside =
-        Server::answering(|_| response(302, &[("location", "https://inside.example/")], b"")).await;
+    let outside = Server::answering(|_| response(302, &[("location", "https://inside.example/")], b"")).await;
     let lookup = || {
         ScriptedLookup::default()
             .name("site.example", &[&[outside.address]])
-            .name(
-                "inside.example",
-                &[&[inside.address, ([10, 0, 0, 5], 0).into()]],
-            )
+            .name("inside.example", &[&[inside.address, ([10, 0, 0, 5], 0).into()]])
     };
     for url in ["https://site.example/", "https://inside.example/"] {
         let transport = transport(lookup(), &[outside.address], TimeLimits::default());
@@ -318,8 +275,7 @@ async fn a_name_that_resolves_inside_is_refused_on_every_hop() {
 async fn of_mixed_addresses_only_the_allowed_ones_are_connected_to() {
     let inside = Server::answering(|_| response(200, &[PLAIN], b"secret")).await;
     let outside = Server::answering(|_| response(200, &[PLAIN], b"public")).await;
-    let lookup =
-        ScriptedLookup::default().name("site.example", &[&[inside.address, outside.address]]);
+    let lookup = ScriptedLookup::default().name("site.example", &[&[inside.address, outside.address]]);
     let text = fetch(
         transport(lookup, &[outside.address], TimeLimits::default()),
         "https://site.example/",
@@ -333,16 +289,12 @@ async fn of_mixed_addresses_only_the_allowed_ones_are_connected_to() {
 async fn an_address_that_changes_between_look_ups_is_checked_anew() {
     let inside = Server::answering(|_| response(200, &[PLAIN], b"secret")).await;
     let outside = Server::answering(|_| response(200, &[PLAIN], b"public")).await;
-    let lookup =
-        ScriptedLookup::default().name("site.example", &[&[outside.address], &[inside.address]]);
+    let lookup = ScriptedLookup::default().name("site.example", &[&[outside.address], &[inside.address]]);
     let transport = transport(lookup, &[outside.address], TimeLimits::default());
     let first = fetch(transport.clone(), "https://site.example/").await;
     assert!(first.ends_with("\n\npublic"), "{first}");
     let second = fetch(transport, "https://site.example/").await;
-    assert_eq!(
-        second,
-        "InvalidArguments: host site.example has no allowed address"
-    );
+    assert_eq!(second, "InvalidArguments: host site.example has no allowed address");
     assert_eq!((outside.heads().len(), inside.heads().len()), (1, 0));
 }
 
@@ -367,37 +319,20 @@ async fn names_of_this_machine_are_refused_through_the_real_look_up() {
 #[tokio::test]
 async fn a_name_made_to_look_public_is_refused_by_its_address() {
     let inside = Server::answering(|_| response(200, &[PLAIN], b"secret")).await;
-    let addresses = |ip: &str| -> Vec<SocketAddr> {
-        vec![(ip.parse::<IpAddr>().expect(ip), inside.address.port()).into()]
-    };
+    let addresses =
+        |ip: &str| -> Vec<SocketAddr> { vec![(ip.parse::<IpAddr>().expect(ip), inside.address.port()).into()] };
     for (url, host, ip) in [
         ("https://localhost./", "localhost.", "127.0.0.1"),
-        (
-            "https://127.0.0.1.nip.example/",
-            "127.0.0.1.nip.example",
-            "127.0.0.1",
-        ),
+        ("https://127.0.0.1.nip.example/", "127.0.0.1.nip.example", "127.0.0.1"),
         (
             "https://169.254.169.254.nip.example./",
             "169.254.169.254.nip.example.",
             "169.254.169.254",
         ),
-        (
-            "https://0x7f.1.example/",
-            "0x7f.1.example",
-            "::ffff:127.0.0.1",
-        ),
+        ("https://0x7f.1.example/", "0x7f.1.example", "::ffff:127.0.0.1"),
         ("https://SITE.EXAMPLE/", "site.example", "::1"),
-        (
-            "https://b\u{fc}cher.example/",
-            "xn--bcher-kva.example",
-            "::127.0.0.1",
-        ),
-        (
-            "https://gооgle.example/",
-            "xn--ggle-55da.example",
-            "64:ff9b::7f00:1",
-        ),
+        ("https://b\u{fc}cher.example/", "xn--bcher-kva.example", "::127.0.0.1"),
+        ("https://gооgle.example/", "xn--ggle-55da.example", "64:ff9b::7f00:1"),
         ("https://site。example/", "site.example", "2002:7f00:1::"),
         ("https://\tsite.exam\nple/", "site.example", "fe80::1"),
         ("https:\\\\site.example\\@x", "site.example", "0.0.0.0"),
@@ -422,20 +357,14 @@ async fn a_name_without_an_address_is_told_from_a_failed_look_up() {
         "InvalidArguments: host site.example has no allowed address"
     );
     assert_eq!(
-        fetch(
-            transport(lookup(), &[], limits),
-            "https://gone.example/?k=1"
-        )
-        .await,
+        fetch(transport(lookup(), &[], limits), "https://gone.example/?k=1").await,
         "dns resolution failed for gone.example"
     );
 }
 
 #[tokio::test]
 async fn a_flood_of_headers_is_a_network_error() {
-    let many: Vec<_> = (0..5000)
-        .map(|index| (format!("x-{index}"), "y".to_owned()))
-        .collect();
+    let many: Vec<_> = (0..5000).map(|index| (format!("x-{index}"), "y".to_owned())).collect();
     let wide = vec![("x-wide".to_owned(), "y".repeat(4 * 1024 * 1024))];
     for headers in [many, wide] {
         let headers: Vec<_> = headers
@@ -443,12 +372,7 @@ async fn a_flood_of_headers_is_a_network_error() {
             .map(|(name, value)| (name.as_str(), value.as_str()))
             .collect();
         assert_eq!(
-            fetch_bytes(response(
-                200,
-                &[&[PLAIN], headers.as_slice()].concat(),
-                b"x"
-            ))
-            .await,
+            fetch_bytes(response(200, &[&[PLAIN], headers.as_slice()].concat(), b"x")).await,
             NETWORK
         );
     }
@@ -471,10 +395,7 @@ async fn a_charset_that_no_one_knows_is_named_in_lowercase() {
 #[tokio::test]
 async fn megabytes_of_nested_tags_end_as_a_page_or_as_a_refusal() {
     let ten = "<div><b>".repeat(10 * 1024 * 1024 / 8);
-    assert_eq!(
-        fetch_bytes(response(200, &[HTML], ten.as_bytes())).await,
-        TOO_LARGE
-    );
+    assert_eq!(fetch_bytes(response(200, &[HTML], ten.as_bytes())).await, TOO_LARGE);
     let seven = format!("<p>first</p>{}", "<div><b>".repeat(7 * 1024 * 1024 / 8));
     let text = fetch_bytes(response(200, &[HTML], seven.as_bytes())).await;
     assert_eq!(
@@ -485,10 +406,7 @@ async fn megabytes_of_nested_tags_end_as_a_page_or_as_a_refusal() {
 
 #[tokio::test]
 async fn garbage_in_place_of_http_is_a_network_error() {
-    assert_eq!(
-        fetch_bytes(b"SSH-2.0-OpenSSH\r\n\r\n".to_vec()).await,
-        NETWORK
-    );
+    assert_eq!(fetch_bytes(b"SSH-2.0-OpenSSH\r\n\r\n".to_vec()).await, NETWORK);
     assert_eq!(fetch_bytes(Vec::new()).await, NETWORK);
 }
 
@@ -541,6 +459,5 @@ async fn a_dropped_call_closes_its_connection() {
     let open = tokio::spawn(call(transport, json!({ "url": "https://site.example/" })));
     arrived.await.expect("the request arrives");
     open.abort();
-    seen.await
-        .expect("the server sees the end of the connection");
+    seen.await.expect("the server sees the end of the connection");
 }

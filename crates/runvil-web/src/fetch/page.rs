@@ -49,15 +49,13 @@ pub(super) async fn fetch(transport: &dyn HttpTransport, call: FetchCall) -> Res
             status: response.status,
         });
     }
-    let content_type =
-        ContentType::of(&response.headers).map_err(|refusal| type_failure(refusal, &url))?;
+    let content_type = ContentType::of(&response.headers).map_err(|refusal| type_failure(refusal, &url))?;
     let body = read_body(response, content_type.format, &url).await?;
-    let text = charset::decode(body.bytes, content_type.charset.as_deref()).map_err(|unknown| {
-        Failure::UnknownCharset {
+    let text =
+        charset::decode(body.bytes, content_type.charset.as_deref()).map_err(|unknown| Failure::UnknownCharset {
             url: ShownUrl::from(&url),
             charset: unknown.0,
-        }
-    })?;
+        })?;
     let extraction = match content_type.format {
         Format::Html => render(text, url.clone(), call.raw).await,
         Format::Data | Format::FlatText => Extraction {
@@ -131,11 +129,7 @@ mod tests {
             ("é漢🙂", 3, "é漢🙂", false),
             ("", 1, "", false),
         ] {
-            assert_eq!(
-                truncate(text.to_owned(), max),
-                (cut.to_owned(), shortened),
-                "{text}"
-            );
+            assert_eq!(truncate(text.to_owned(), max), (cut.to_owned(), shortened), "{text}");
         }
     }
 }

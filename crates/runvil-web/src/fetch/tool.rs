@@ -25,12 +25,9 @@ impl FetchTool {
     /// The fetch tool of the Pack `pack`, whose calls run on `runtime`.
     pub(crate) fn new(pack: &PackId, transport: Arc<dyn HttpTransport>, runtime: Handle) -> Self {
         let id = pack.tool("fetch").expect("a tool name");
-        let definition = ToolDefinition::new(
-            id,
-            "Fetch a web page and return its main content as markdown.",
-        )
-        .parameters(parameters())
-        .repeat_safe();
+        let definition = ToolDefinition::new(id, "Fetch a web page and return its main content as markdown.")
+            .parameters(parameters())
+            .repeat_safe();
         Self {
             definition,
             transport,
@@ -43,10 +40,7 @@ impl FetchTool {
     async fn fetch(&self, call: FetchCall) -> Result<Page, Failure> {
         let transport = self.transport.clone();
         let mut tasks = JoinSet::new();
-        tasks.spawn_on(
-            async move { page::fetch(&*transport, call).await },
-            &self.runtime,
-        );
+        tasks.spawn_on(async move { page::fetch(&*transport, call).await }, &self.runtime);
         match tasks.join_next().await {
             Some(Ok(fetched)) => fetched,
             Some(Err(fault)) => {

@@ -33,13 +33,9 @@ pub(super) enum ArgumentError {
 
 /// Parses the arguments, then checks their bounds, and reports the first failure.
 pub(super) fn parse(arguments: Arguments) -> Result<SearchRequest, ArgumentError> {
-    let request: SearchRequest =
-        serde_json::from_value(Value::Object(arguments)).map_err(ArgumentError::Parse)?;
+    let request: SearchRequest = serde_json::from_value(Value::Object(arguments)).map_err(ArgumentError::Parse)?;
     check_query(&request.query)?;
-    if request
-        .count
-        .is_some_and(|count| !(1..=COUNT_MAXIMUM).contains(&count))
-    {
+    if request.count.is_some_and(|count| !(1..=COUNT_MAXIMUM).contains(&count)) {
         return Err(ArgumentError::Count);
     }
     check_code("country", request.country.as_deref())?;
@@ -61,9 +57,7 @@ fn check_query(query: &str) -> Result<(), ArgumentError> {
 
 fn check_code(name: &'static str, code: Option<&str>) -> Result<(), ArgumentError> {
     match code {
-        Some(code) if is_blank(code) || code.chars().count() > CODE_MAXIMUM => {
-            Err(ArgumentError::Code(name))
-        }
+        Some(code) if is_blank(code) || code.chars().count() > CODE_MAXIMUM => Err(ArgumentError::Code(name)),
         _ => Ok(()),
     }
 }
@@ -81,8 +75,7 @@ fn check_domains(name: &'static str, domains: &[String]) -> Result<(), ArgumentE
 
 /// Whether a list entry is a bare hostname: nothing of a URL, and nothing that is not visible.
 fn is_hostname(text: &str) -> bool {
-    let foreign =
-        |character: char| character == '/' || character.is_whitespace() || character.is_control();
+    let foreign = |character: char| character == '/' || character.is_whitespace() || character.is_control();
     !text.is_empty() && text.chars().count() <= CODE_MAXIMUM && !text.contains(foreign)
 }
 

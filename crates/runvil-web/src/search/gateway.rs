@@ -6,9 +6,7 @@ use std::time::Duration;
 use async_trait::async_trait;
 use reqwest::header::{AUTHORIZATION, HeaderValue};
 use reqwest::{Client, Response, redirect, retry};
-use runvil_pack::{
-    Cause, SearchError, SearchErrorKind, SearchProvider, SearchRequest, SearchResult,
-};
+use runvil_pack::{Cause, SearchError, SearchErrorKind, SearchProvider, SearchRequest, SearchResult};
 use serde::Deserialize;
 use url::Url;
 
@@ -79,16 +77,11 @@ impl Gateway {
         if let Some(authorization) = &self.authorization {
             post = post.header(AUTHORIZATION, authorization);
         }
-        let response = post
-            .send()
-            .await
-            .map_err(|cause| Failure::Request(cause.into()))?;
+        let response = post.send().await.map_err(|cause| Failure::Request(cause.into()))?;
         if !response.status().is_success() {
             return Err(error_status(response).await);
         }
-        let (bytes, complete) = read(response)
-            .await
-            .map_err(|cause| Failure::Reading(cause.into()))?;
+        let (bytes, complete) = read(response).await.map_err(|cause| Failure::Reading(cause.into()))?;
         if !complete {
             return Err(Failure::TooLarge);
         }
@@ -185,13 +178,10 @@ impl From<Failure> for SearchError {
             Failure::Request(cause) | Failure::Reading(cause) => {
                 Self::new(SearchErrorKind::Transport, message).with_cause(cause)
             }
-            Failure::Malformed(cause) => {
-                Self::new(SearchErrorKind::Backend, message).with_cause(cause)
+            Failure::Malformed(cause) => Self::new(SearchErrorKind::Backend, message).with_cause(cause),
+            Failure::Status { .. } | Failure::UnreadableStatus { .. } | Failure::TooLarge | Failure::NotUtf8 => {
+                Self::new(SearchErrorKind::Backend, message)
             }
-            Failure::Status { .. }
-            | Failure::UnreadableStatus { .. }
-            | Failure::TooLarge
-            | Failure::NotUtf8 => Self::new(SearchErrorKind::Backend, message),
         }
     }
 }

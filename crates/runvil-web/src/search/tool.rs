@@ -5,15 +5,13 @@ use std::sync::Arc;
 use async_trait::async_trait;
 use runvil_pack::SearchError;
 use runvil_pack::{
-    Arguments, PackId, SearchErrorKind, SearchProvider, SearchResult, Tool, ToolContext,
-    ToolDefinition, ToolError, ToolErrorKind, ToolOutput,
+    Arguments, PackId, SearchErrorKind, SearchProvider, SearchResult, Tool, ToolContext, ToolDefinition, ToolError,
+    ToolErrorKind, ToolOutput,
 };
 use serde::Serialize;
 use serde_json::{Value, json};
 
-use super::arguments::{
-    self, ArgumentError, CODE_MAXIMUM, COUNT_MAXIMUM, DOMAINS_MAXIMUM, QUERY_MAXIMUM,
-};
+use super::arguments::{self, ArgumentError, CODE_MAXIMUM, COUNT_MAXIMUM, DOMAINS_MAXIMUM, QUERY_MAXIMUM};
 
 /// Searches the web through the Host's search provider.
 pub(crate) struct SearchTool {
@@ -29,10 +27,7 @@ impl SearchTool {
         let definition = ToolDefinition::new(id, description)
             .parameters(parameters())
             .repeat_safe();
-        Self {
-            definition,
-            provider,
-        }
+        Self { definition, provider }
     }
 }
 
@@ -60,9 +55,7 @@ impl From<SearchFailure> for ToolError {
     fn from(failure: SearchFailure) -> Self {
         let message = failure.to_string();
         match failure {
-            SearchFailure::Arguments(ArgumentError::Parse(cause)) => {
-                Self::invalid_arguments(message).with_cause(cause)
-            }
+            SearchFailure::Arguments(ArgumentError::Parse(cause)) => Self::invalid_arguments(message).with_cause(cause),
             SearchFailure::Arguments(_) => Self::invalid_arguments(message),
             SearchFailure::Provider(error) => {
                 let kind = match error.kind() {
@@ -89,15 +82,8 @@ impl Tool for SearchTool {
 
     async fn call(&self, arguments: Arguments, _: ToolContext) -> Result<ToolOutput, ToolError> {
         let request = arguments::parse(arguments).map_err(SearchFailure::Arguments)?;
-        let results = self
-            .provider
-            .search(&request)
-            .await
-            .map_err(SearchFailure::Provider)?;
-        if let Some(index) = results
-            .iter()
-            .position(|result| result.url.trim().is_empty())
-        {
+        let results = self.provider.search(&request).await.map_err(SearchFailure::Provider)?;
+        if let Some(index) = results.iter().position(|result| result.url.trim().is_empty()) {
             return Err(SearchFailure::EmptyUrl(index).into());
         }
         let results = Results {

@@ -10,9 +10,7 @@ use reqwest::dns::{Addrs, Name, Resolve, Resolving};
 use reqwest::{Client, ClientBuilder, redirect, retry};
 use runvil_pack::Cause;
 
-use super::{
-    BodyError, HopError, HopRequest, HopResponse, HttpBody, HttpTransport, Lookup, SystemLookup,
-};
+use super::{BodyError, HopError, HopRequest, HopResponse, HttpBody, HttpTransport, Lookup, SystemLookup};
 use crate::address::AddressPolicy;
 use crate::policy::TimeLimits;
 
@@ -35,11 +33,7 @@ impl DirectTransport {
         Self::build(Client::builder(), lookup, TimeLimits::default())
     }
 
-    fn build(
-        client: ClientBuilder,
-        lookup: CheckedLookup,
-        limits: TimeLimits,
-    ) -> Result<Self, Cause> {
+    fn build(client: ClientBuilder, lookup: CheckedLookup, limits: TimeLimits) -> Result<Self, Cause> {
         let client = client
             .dns_resolver(Arc::new(lookup))
             .redirect(redirect::Policy::none())
@@ -73,10 +67,7 @@ struct StreamedBody(reqwest::Response);
 #[async_trait]
 impl HttpBody for StreamedBody {
     async fn chunk(&mut self) -> Result<Option<Bytes>, BodyError> {
-        self.0
-            .chunk()
-            .await
-            .map_err(|error| BodyError(error.into()))
+        self.0.chunk().await.map_err(|error| BodyError(error.into()))
     }
 }
 
@@ -133,8 +124,7 @@ fn hop_error(error: reqwest::Error) -> HopError {
 }
 
 fn find_cause<'a, T: Error + 'static>(error: &'a (dyn Error + 'static)) -> Option<&'a T> {
-    std::iter::successors(Some(error), |&error| error.source())
-        .find_map(|error| error.downcast_ref())
+    std::iter::successors(Some(error), |&error| error.source()).find_map(|error| error.downcast_ref())
 }
 
 #[cfg(test)]

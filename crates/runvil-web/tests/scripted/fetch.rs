@@ -71,8 +71,7 @@ async fn an_html_page_is_rendered() {
 #[tokio::test]
 async fn a_status_that_is_no_success_hides_the_page_and_the_query() {
     for status in [300, 304, 400, 403, 404, 410, 500, 503] {
-        let network =
-            Network::default().serve("https://site.example/a?k=1", status, &[PLAIN], b"secret");
+        let network = Network::default().serve("https://site.example/a?k=1", status, &[PLAIN], b"secret");
         assert_eq!(
             fetch(network, "https://site.example/a?k=1").await,
             format!("https://site.example/a answered HTTP {status}; try a different URL")
@@ -131,8 +130,7 @@ async fn a_network_error_shows_the_url_as_requested_without_its_fragment() {
         fetch(Network::default(), "https://site.example/a?k=1#f").await,
         "fetch failed for https://site.example/a?k=1: network error; try a different URL"
     );
-    let network =
-        Network::default().redirect("https://site.example/a?k=1", "https://gone.example/");
+    let network = Network::default().redirect("https://site.example/a?k=1", "https://gone.example/");
     assert_eq!(
         fetch(network, "https://site.example/a?k=1").await,
         "fetch failed for https://site.example/a?k=1: network error; try a different URL"
@@ -148,10 +146,7 @@ async fn a_refused_url_costs_no_request() {
             "https://ann:pw@site.example/",
             "InvalidArguments: url must not contain userinfo",
         ),
-        (
-            "https://site.example:8080/",
-            "InvalidArguments: port not allowed: 8080",
-        ),
+        ("https://site.example:8080/", "InvalidArguments: port not allowed: 8080"),
         (
             "https://1.2.3.4/",
             "InvalidArguments: ip literal host not allowed: 1.2.3.4",
@@ -160,12 +155,7 @@ async fn a_refused_url_costs_no_request() {
         let network = Network::default();
         let requests = network.requests();
         assert_eq!(fetch(network, url).await, answer);
-        assert!(
-            requests
-                .lock()
-                .expect("no test panics with the lock held")
-                .is_empty()
-        );
+        assert!(requests.lock().expect("no test panics with the lock held").is_empty());
     }
 }
 

@@ -27,19 +27,12 @@ fn reason(plugin: &WebPlugin, services: &Services) -> String {
 async fn each_setup_problem_has_its_reason_and_the_first_is_named() {
     let all = services(Provider::default());
     let runtime_only = Services::new().with(TOKIO_RUNTIME, Arc::new(Handle::current()));
-    let provider_only = Services::new().with(
-        SEARCH_PROVIDER,
-        all.get(SEARCH_PROVIDER).expect("a provider"),
-    );
+    let provider_only = Services::new().with(SEARCH_PROVIDER, all.get(SEARCH_PROVIDER).expect("a provider"));
     let search = "web needs runvil/search-provider, and this host provides none";
     for (value, services, expected) in [
         (json!(null), &all, "built"),
         (json!({}), &all, "built"),
-        (
-            json!({ "max_chars": 1 }),
-            &all,
-            "web takes no configuration",
-        ),
+        (json!({ "max_chars": 1 }), &all, "web takes no configuration"),
         (json!(false), &Services::new(), "web takes no configuration"),
         (json!(null), &Services::new(), search),
         (json!(null), &runtime_only, search),
@@ -55,10 +48,7 @@ async fn each_setup_problem_has_its_reason_and_the_first_is_named() {
 
 #[tokio::test]
 async fn the_shipped_plugin_sets_up_its_own_transport() {
-    assert_eq!(
-        reason(&WebPlugin::default(), &services(Provider::default())),
-        "built"
-    );
+    assert_eq!(reason(&WebPlugin::default(), &services(Provider::default())), "built");
 }
 
 #[tokio::test]
@@ -69,10 +59,7 @@ async fn the_pack_has_two_tools_no_prelude_and_no_per_run_needs() {
     assert_eq!(pack.description(), "Search the web and fetch pages.");
     assert!(pack.prelude().is_none() && pack.needs().is_empty());
     let tools = pack.tools();
-    let ids: Vec<_> = tools
-        .iter()
-        .map(|tool| tool.definition().id.to_string())
-        .collect();
+    let ids: Vec<_> = tools.iter().map(|tool| tool.definition().id.to_string()).collect();
     assert_eq!(ids, ["web/fetch", "web/search"]);
     for tool in &tools {
         let definition = tool.definition();
@@ -113,9 +100,7 @@ async fn a_model_is_shown_the_descriptions_and_schemas() {
         search.description,
         "Search the web and return a list of results (title, url, description)."
     );
-    let properties = search.parameters["properties"]
-        .as_object()
-        .expect("an object");
+    let properties = search.parameters["properties"].as_object().expect("an object");
     let described: Vec<_> = properties
         .iter()
         .map(|(name, schema)| (name.as_str(), schema["description"].clone()))

@@ -15,10 +15,7 @@ fn row(title: &str, url: &str) -> SearchResult {
     }
 }
 
-async fn search(
-    answer: Result<Vec<SearchResult>, SearchError>,
-    arguments: Value,
-) -> Result<String, String> {
+async fn search(answer: Result<Vec<SearchResult>, SearchError>, arguments: Value) -> Result<String, String> {
     let provider = Provider(Mutex::new([answer].into()));
     match call(Network::default(), provider, "search", arguments).await {
         Ok(output) => {
@@ -50,9 +47,7 @@ async fn results_are_compact_json_in_the_providers_order() {
          \"extra_snippets\":[\"Fast.\"]},{\"title\":\"\",\"url\":\"https://a.example/\",\"description\":\"\"}]}"
     );
     assert_eq!(
-        search(Ok(vec![]), json!({ "query": "q" }))
-            .await
-            .expect("results"),
+        search(Ok(vec![]), json!({ "query": "q" })).await.expect("results"),
         r#"{"query":"q","results":[]}"#
     );
 }
@@ -65,10 +60,7 @@ async fn a_refused_call_never_reaches_the_provider() {
             json!({ "query": "q", "count": 30 }),
             "web_search: count must be between 1 and 20",
         ),
-        (
-            json!({ "query": "q", "extra": 1 }),
-            "web_search: invalid arguments",
-        ),
+        (json!({ "query": "q", "extra": 1 }), "web_search: invalid arguments"),
     ] {
         let error = call(Network::default(), Provider::default(), "search", arguments)
             .await
@@ -90,26 +82,14 @@ async fn a_parse_failure_is_kept_as_the_cause_only() {
     )
     .await;
     let error = error.expect_err("a refusal");
-    assert!(
-        error
-            .source()
-            .expect("the cause")
-            .to_string()
-            .contains("extra")
-    );
+    assert!(error.source().expect("the cause").to_string().contains("extra"));
 }
 
 #[tokio::test]
 async fn a_providers_failure_keeps_its_kind_and_gets_the_prefix() {
     for (kind, message) in [
-        (
-            SearchErrorKind::Transport,
-            "Transport: web_search: request failed",
-        ),
-        (
-            SearchErrorKind::Backend,
-            "Backend: web_search: request failed",
-        ),
+        (SearchErrorKind::Transport, "Transport: web_search: request failed"),
+        (SearchErrorKind::Backend, "Backend: web_search: request failed"),
     ] {
         let failure = SearchError::new(kind, "request failed").with_cause("socket reset");
         assert_eq!(
@@ -121,11 +101,7 @@ async fn a_providers_failure_keeps_its_kind_and_gets_the_prefix() {
 
 #[tokio::test]
 async fn a_result_with_a_blank_url_spoils_the_search() {
-    let results = vec![
-        row("A", "https://a.example/"),
-        row("B", " \t"),
-        row("C", ""),
-    ];
+    let results = vec![row("A", "https://a.example/"), row("B", " \t"), row("C", "")];
     assert_eq!(
         search(Ok(results), json!({ "query": "q" })).await,
         Err("Backend: web_search: malformed search response: result 1 has an empty url".to_owned())

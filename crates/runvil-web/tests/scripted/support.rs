@@ -6,12 +6,11 @@ use std::sync::{Arc, Mutex};
 use async_trait::async_trait;
 use runvil_pack::serde_json::{Map, Value};
 use runvil_pack::{
-    BuiltPack, Configuration, NoFiles, PackRegistry, Plugin, SEARCH_PROVIDER, SearchError,
-    SearchProvider, SearchRequest, SearchResult, Services, ToolContext, ToolError, ToolOutput,
+    BuiltPack, Configuration, NoFiles, PackRegistry, Plugin, SEARCH_PROVIDER, SearchError, SearchProvider,
+    SearchRequest, SearchResult, Services, ToolContext, ToolError, ToolOutput,
 };
 use runvil_web::{
-    Bytes, HeaderMap, HopError, HopRequest, HopResponse, HttpTransport, StatusCode, TOKIO_RUNTIME,
-    WebPlugin,
+    Bytes, HeaderMap, HopError, HopRequest, HopResponse, HttpTransport, StatusCode, TOKIO_RUNTIME, WebPlugin,
 };
 use tokio::runtime::Handle;
 
@@ -27,19 +26,12 @@ pub(crate) struct Network {
 
 impl Network {
     /// Serves a response at `url`.
-    pub(crate) fn serve(
-        mut self,
-        url: &str,
-        status: u16,
-        headers: &[(&'static str, &str)],
-        body: &[u8],
-    ) -> Self {
+    pub(crate) fn serve(mut self, url: &str, status: u16, headers: &[(&'static str, &str)], body: &[u8]) -> Self {
         let headers = headers
             .iter()
             .map(|(name, value)| (*name, (*value).to_owned()))
             .collect();
-        self.pages
-            .insert(url.to_owned(), (status, headers, body.to_vec()));
+        self.pages.insert(url.to_owned(), (status, headers, body.to_vec()));
         self
     }
 
@@ -62,8 +54,7 @@ impl HttpTransport for Network {
             .lock()
             .expect("no test panics with the lock held")
             .push(request);
-        let (status, lines, body) =
-            page.ok_or_else(|| HopError::Network("nothing is there".into()))?;
+        let (status, lines, body) = page.ok_or_else(|| HopError::Network("nothing is there".into()))?;
         let mut headers = HeaderMap::new();
         for (name, value) in lines {
             headers.append(name, value.parse().expect("a header value"));
@@ -100,9 +91,7 @@ pub(crate) fn services(provider: Provider) -> Services {
 /// The built Pack.
 pub(crate) fn build(plugin: &WebPlugin, services: &Services) -> BuiltPack {
     let mut registry = PackRegistry::new();
-    plugin
-        .add_packs(&mut registry)
-        .expect("an empty registry takes a Pack");
+    plugin.add_packs(&mut registry).expect("an empty registry takes a Pack");
     registry.build(services).remove(0)
 }
 
@@ -114,16 +103,12 @@ pub(crate) async fn call(
     arguments: Value,
 ) -> Result<ToolOutput, ToolError> {
     let plugin = WebPlugin::new(Configuration::new()).with_transport(Arc::new(network));
-    let pack = build(&plugin, &services(provider))
-        .pack
-        .expect("the Pack builds");
+    let pack = build(&plugin, &services(provider)).pack.expect("the Pack builds");
     let tools = pack.tools();
     let found = tools
         .iter()
         .find(|found| found.definition().id.tool_name() == tool)
         .expect("a tool of the Pack");
     let arguments: Map<String, Value> = arguments.as_object().expect("an object").clone();
-    found
-        .call(arguments, ToolContext::new(Arc::new(NoFiles)))
-        .await
+    found.call(arguments, ToolContext::new(Arc::new(NoFiles))).await
 }

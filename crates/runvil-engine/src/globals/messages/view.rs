@@ -5,15 +5,16 @@ use std::sync::Arc;
 use runvil_lua::{
     Nulls, from_json,
     mlua::{
-        self, AnyUserData, IntoLua, IntoLuaMulti, Lua, MetaMethod, MultiValue, UserData,
-        UserDataMethods, UserDataRef, Value,
+        self, AnyUserData, IntoLua, IntoLuaMulti, Lua, MetaMethod, MultiValue, UserData, UserDataMethods, UserDataRef,
+        Value,
     },
 };
 
 use crate::conversation::{Field, Record};
 
 /// What an assignment to a view raises.
-const READ_ONLY: &str = "records read from messages are read-only; rewrite history with models.compact(compactor, reason)";
+const READ_ONLY: &str =
+    "records read from messages are read-only; rewrite history with models.compact(compactor, reason)";
 
 /// A view. It holds its record, so an edit of the list never changes what it shows.
 pub(crate) struct RecordView(pub(crate) Arc<Record>);
@@ -46,10 +47,7 @@ impl RecordView {
 }
 
 /// One step of `pairs(view)`: the next field that the record has.
-fn next(
-    lua: &Lua,
-    (view, last): (UserDataRef<RecordView>, Option<mlua::LuaString>),
-) -> mlua::Result<MultiValue> {
+fn next(lua: &Lua, (view, last): (UserDataRef<RecordView>, Option<mlua::LuaString>)) -> mlua::Result<MultiValue> {
     let mut fields = Field::ALL.into_iter();
     if let Some(last) = last {
         let last = Field::named(&last.as_bytes());

@@ -2,9 +2,7 @@
 
 use std::sync::Arc;
 
-use runvil_lua::mlua::{
-    self, Function, IntoLua, Lua, MetaMethod, UserData, UserDataMethods, Value,
-};
+use runvil_lua::mlua::{self, Function, IntoLua, Lua, MetaMethod, UserData, UserDataMethods, Value};
 
 use crate::{Failure, globals::type_name, models::Model};
 
@@ -46,9 +44,7 @@ pub(super) fn model_of(value: Option<&Value>) -> Option<Arc<Model>> {
 
 impl UserData for Handle {
     fn add_methods<M: UserDataMethods<Self>>(methods: &mut M) {
-        methods.add_meta_method(MetaMethod::Index, |lua, handle, key: Value| {
-            read(lua, &handle.0, &key)
-        });
+        methods.add_meta_method(MetaMethod::Index, |lua, handle, key: Value| read(lua, &handle.0, &key));
         methods.add_meta_method(MetaMethod::NewIndex, |_, _, (key, _): (Value, Value)| {
             Err::<(), _>(HandleFault::Frozen(shown(&key)).into())
         });

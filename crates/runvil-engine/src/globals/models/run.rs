@@ -2,9 +2,7 @@
 
 use std::sync::Arc;
 
-use runvil_lua::mlua::{
-    self, Function, Lua, MetaMethod, MultiValue, UserData, UserDataMethods, Value,
-};
+use runvil_lua::mlua::{self, Function, Lua, MetaMethod, MultiValue, UserData, UserDataMethods, Value};
 
 use super::{handle::model_of, native};
 use crate::{
@@ -27,9 +25,7 @@ enum CallFault {
     InferWithoutHandle,
     #[error("handle:infer takes (prompt)")]
     HandleInferCount,
-    #[error(
-        "models.loop takes (compactor?); call handle:loop(compactor?) to run on a model handle"
-    )]
+    #[error("models.loop takes (compactor?); call handle:loop(compactor?) to run on a model handle")]
     LoopOfHandle,
     #[error("models.loop takes (compactor?)")]
     LoopCount,
@@ -39,9 +35,7 @@ enum CallFault {
     HandleLoopCount,
     #[error("compactor must be a function, got {0}")]
     Compactor(&'static str),
-    #[error(
-        "a loop or a compactor is already running in this section; ask a side question with models.infer(prompt)"
-    )]
+    #[error("a loop or a compactor is already running in this section; ask a side question with models.infer(prompt)")]
     Busy,
 }
 
@@ -62,12 +56,8 @@ pub(super) fn natives(lua: &Lua, context: &Arc<SectionContext>) -> mlua::Result<
     Ok([
         lua.create_function(|_, arguments| Ok(infer(&arguments)?))?,
         lua.create_function(|_, arguments| Ok(infer_on(arguments)?))?,
-        native(lua, context, |_, context, arguments| {
-            Ok(open(context, &arguments)?)
-        })?,
-        native(lua, context, |_, context, arguments| {
-            Ok(open_on(context, arguments)?)
-        })?,
+        native(lua, context, |_, context, arguments| Ok(open(context, &arguments)?))?,
+        native(lua, context, |_, context, arguments| Ok(open_on(context, arguments)?))?,
         lua.create_function(|_, ()| Ok(Request::Round(RoundRequest::Loop)))?,
     ])
 }
@@ -87,11 +77,7 @@ fn infer_on(mut arguments: MultiValue) -> Result<Request, Failure> {
     infer_request(Some(model), &arguments, CallFault::HandleInferCount)
 }
 
-fn infer_request(
-    model: Option<Arc<Model>>,
-    arguments: &MultiValue,
-    too_many: CallFault,
-) -> Result<Request, Failure> {
+fn infer_request(model: Option<Arc<Model>>, arguments: &MultiValue, too_many: CallFault) -> Result<Request, Failure> {
     if arguments.len() > 1 {
         return Err(too_many.into());
     }

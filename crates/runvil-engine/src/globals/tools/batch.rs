@@ -23,7 +23,10 @@ pub(super) fn install(lua: &Lua, context: &Arc<SectionContext>, natives: &Table)
         with_calls(&given, |calls, place| next_call(lua, context, calls, place))
     })?;
     set(lua, context, natives, "answered", |_, context, given| {
-        let text = given.get(2).and_then(Value::as_string).map(mlua::LuaString::to_string_lossy);
+        let text = given
+            .get(2)
+            .and_then(Value::as_string)
+            .map(mlua::LuaString::to_string_lossy);
         let served = given.get(3).and_then(Value::as_boolean).unwrap_or_default();
         with_calls(&given, |calls, place| {
             builtin_answered(context, calls, place, text.clone().unwrap_or_default(), served);
@@ -37,22 +40,27 @@ fn with_calls<R>(
     given: &MultiValue,
     with: impl FnOnce(&RoundCalls, usize) -> Result<R, Failure>,
 ) -> Result<R, Failure> {
-    let calls = given.front().and_then(Value::as_userdata).map(AnyUserData::borrow::<RoundCalls>);
-    let place = given.get(1).and_then(Value::as_usize).and_then(|place| place.checked_sub(1));
+    let calls = given
+        .front()
+        .and_then(Value::as_userdata)
+        .map(AnyUserData::borrow::<RoundCalls>);
+    let place = given
+        .get(1)
+        .and_then(Value::as_usize)
+        .and_then(|place| place.checked_sub(1));
     match (calls, place) {
         (Some(Ok(calls)), Some(place)) => with(&calls, place),
-        _ => Err(Failure::Internal(RunError::internal("the calls of a round are read by their place"))),
+        _ => Err(Failure::Internal(RunError::internal(
+            "the calls of a round are read by their place",
+        ))),
     }
 }
 
 /// What comes next: nothing, catalog calls that run together, a local tool, or a task built-in.
-fn next_call(
-    lua: &Lua,
-    context: &SectionContext,
-    round: &RoundCalls,
-    place: usize,
-) -> Result<MultiValue, Failure> {
-    let Some(call) = round.calls.get(place) else { return Ok(MultiValue::new()) };
+fn next_call(lua: &Lua, context: &SectionContext, round: &RoundCalls, place: usize) -> Result<MultiValue, Failure> {
+    let Some(call) = round.calls.get(place) else {
+        return Ok(MultiValue::new());
+    };
     if is_builtin(&call.name) {
         let request = Request::Task(TaskRequest::Builtin(Box::new(builtin(lua, context, call)?)));
         return ("built-in", request).into_lua_multi(lua).map_err(internal);
@@ -68,7 +76,12 @@ fn next_call(
     for call in &round.calls[place..] {
         let Some(tool) = bound(context, call) else { break };
         count(lua, context, &tool.id)?;
-        together.push(CatalogCall::new(tool, call.arguments.clone().into(), &call.id, round.turn));
+        together.push(CatalogCall::new(
+            tool,
+            call.arguments.clone().into(),
+            &call.id,
+            round.turn,
+        ));
     }
     let request = Request::Tool(ToolRequest::Batch(together));
     ("batch", request).into_lua_multi(lua).map_err(internal)
@@ -96,7 +109,11 @@ fn builtin(lua: &Lua, context: &SectionContext, call: &RoundCall) -> Result<Buil
 
 fn builtin_answered(context: &SectionContext, round: &RoundCalls, place: usize, content: String, served: bool) {
     let Some(call) = round.calls.get(place) else { return };
-    context.report(if served { EventKind::ToolCallSucceeded } else { EventKind::ToolCallFailed });
+    context.report(if served {
+        EventKind::ToolCallSucceeded
+    } else {
+        EventKind::ToolCallFailed
+    });
     context.report(EventKind::ToolResult {
         turn: round.turn,
         tool_call_id: call.id.clone(),

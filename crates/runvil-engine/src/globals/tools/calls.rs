@@ -32,7 +32,11 @@ enum CallRefusal {
     #[error("tools.calls is read-only")]
     ReadOnly,
     #[error("tools.calls: {key:?} has no seeded count; seeded names: {seeded:?}{hint}")]
-    NoCount { key: String, seeded: Vec<String>, hint: &'static str },
+    NoCount {
+        key: String,
+        seeded: Vec<String>,
+        hint: &'static str,
+    },
 }
 
 impl From<CallRefusal> for Failure {
@@ -42,10 +46,18 @@ impl From<CallRefusal> for Failure {
 }
 
 pub(super) fn install(lua: &Lua, context: &Arc<SectionContext>, natives: &Table) -> mlua::Result<()> {
-    set(lua, context, natives, "prepare", |lua, context, given| prepare(lua, context, &given))?;
-    set(lua, context, natives, "turn", |_, context, _| Ok(context.run.turns(&context.task)))?;
-    set(lua, context, natives, "count", |_, context, given| read_count(context, given.get(1)))?;
-    set(lua, context, natives, "refuse_count", |_, _, _| Err::<(), _>(CallRefusal::ReadOnly.into()))
+    set(lua, context, natives, "prepare", |lua, context, given| {
+        prepare(lua, context, &given)
+    })?;
+    set(lua, context, natives, "turn", |_, context, _| {
+        Ok(context.run.turns(&context.task))
+    })?;
+    set(lua, context, natives, "count", |_, context, given| {
+        read_count(context, given.get(1))
+    })?;
+    set(lua, context, natives, "refuse_count", |_, _, _| {
+        Err::<(), _>(CallRefusal::ReadOnly.into())
+    })
 }
 
 /// Checks a script call and counts it: gives the request for a catalog tool, the alias and a fresh arguments table for
@@ -68,15 +80,22 @@ fn prepare(lua: &Lua, context: &SectionContext, given: &MultiValue) -> Result<Mu
         let arguments = runvil_lua::from_json(lua, &arguments.into(), Nulls::Kept).map_err(internal)?;
         return (name, arguments).into_lua_multi(lua).map_err(internal);
     }
-    let Some(tool) = catalog.tool(&name) else { return Err(unbound(context, name)) };
+    let Some(tool) = catalog.tool(&name) else {
+        return Err(unbound(context, name));
+    };
     count(lua, context, &name)?;
     let turn = context.run.turns(&context.task);
     let call = CatalogCall::new(tool, arguments.into(), "", turn);
-    Request::Tool(ToolRequest::Script(call)).into_lua_multi(lua).map_err(internal)
+    Request::Tool(ToolRequest::Script(call))
+        .into_lua_multi(lua)
+        .map_err(internal)
 }
 
 fn unbound(context: &SectionContext, name: String) -> Failure {
-    Failure::UnboundTool { name, catalog: context.run.catalog.offered_ids() }
+    Failure::UnboundTool {
+        name,
+        catalog: context.run.catalog.offered_ids(),
+    }
 }
 
 /// The arguments object of a script call.
@@ -85,7 +104,9 @@ fn arguments(lua: &Lua, value: Option<&Value>) -> Result<Map<String, serde_json:
         None | Some(Value::Nil) => Ok(Map::new()),
         Some(table @ Value::Table(_)) => match runvil_lua::to_json(lua, table, "args") {
             Ok(serde_json::Value::Object(arguments)) => Ok(arguments),
-            Ok(_) => Err(CallRefusal::ArgumentContents("args must have named keys, got a list".to_owned())),
+            Ok(_) => Err(CallRefusal::ArgumentContents(
+                "args must have named keys, got a list".to_owned(),
+            )),
             Err(problem) => Err(CallRefusal::ArgumentContents(problem.to_string())),
         },
         Some(other) => Err(CallRefusal::Arguments(type_name(other))),
@@ -115,4 +136,3 @@ fn read_count(context: &SectionContext, key: Option<&Value>) -> Result<u64, Fail
     };
     Err(CallRefusal::NoCount { key, seeded, hint }.into())
 }
-

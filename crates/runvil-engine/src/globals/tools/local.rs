@@ -3,7 +3,9 @@
 
 use std::{collections::BTreeMap, sync::Arc};
 
-use runvil_lua::mlua::{self, Function, IntoLuaMulti, Lua, MetaMethod, MultiValue, Table, UserData, UserDataMethods, Value};
+use runvil_lua::mlua::{
+    self, Function, IntoLuaMulti, Lua, MetaMethod, MultiValue, Table, UserData, UserDataMethods, Value,
+};
 
 use super::{internal, offer, set};
 use crate::{
@@ -21,9 +23,12 @@ pub(super) fn install(lua: &Lua, context: &Arc<SectionContext>, natives: &Table)
     })?;
     set(lua, context, natives, "enter", |lua, context, _| {
         context.state().tools.enter_handler();
-        lua.create_userdata(RunningHandler(Arc::clone(context))).map_err(internal)
+        lua.create_userdata(RunningHandler(Arc::clone(context)))
+            .map_err(internal)
     })?;
-    set(lua, context, natives, "accept", |_, context, given| accept(context, &given))
+    set(lua, context, natives, "accept", |_, context, given| {
+        accept(context, &given)
+    })
 }
 
 /// Defines a local tool; gives its alias and its handler.
@@ -46,7 +51,11 @@ fn define(context: &SectionContext, given: &MultiValue) -> Result<(String, Funct
     }
     let schema = declared(params)?;
     let schema = ToolSchema::new(alias.clone(), description, schema);
-    if context.state().tools.define(schema) { Ok((alias, handler)) } else { Err(taken()) }
+    if context.state().tools.define(schema) {
+        Ok((alias, handler))
+    } else {
+        Err(taken())
+    }
 }
 
 fn wrong_type(expected: &str, got: Option<&Value>) -> Failure {
@@ -57,10 +66,15 @@ fn wrong_type(expected: &str, got: Option<&Value>) -> Failure {
 fn declared(params: &Table) -> Result<serde_json::Value, Failure> {
     let mut declared = BTreeMap::new();
     for (key, spec) in runvil_lua::ordered_pairs(params).map_err(internal)? {
-        let Value::String(name) = &key else { return Err(fault(&ParameterFault::Name(type_name(&key)))) };
+        let Value::String(name) = &key else {
+            return Err(fault(&ParameterFault::Name(type_name(&key))));
+        };
         let name = name.to_string_lossy();
         let parameter = match &spec {
-            Value::String(kind) => Parameter { kind: kind.to_string_lossy(), description: None },
+            Value::String(kind) => Parameter {
+                kind: kind.to_string_lossy(),
+                description: None,
+            },
             Value::Table(spec) => {
                 let kind: Value = spec.raw_get(1).map_err(internal)?;
                 let description: Value = spec.raw_get(2).map_err(internal)?;
@@ -90,7 +104,10 @@ fn kind_of(first: &Value) -> Result<String, Failure> {
 fn description_of(name: &str, value: &Value) -> Result<String, Failure> {
     match value {
         Value::String(text) => Ok(text.to_string_lossy()),
-        other => Err(fault(&ParameterFault::Description { name: name.to_owned(), got: type_name(other) })),
+        other => Err(fault(&ParameterFault::Description {
+            name: name.to_owned(),
+            got: type_name(other),
+        })),
     }
 }
 
@@ -115,7 +132,12 @@ impl UserData for RunningHandler {
 
 /// Takes what a handler returned as the call's result: `(alias, call id, round, value)`.
 fn accept(context: &SectionContext, given: &MultiValue) -> Result<String, Failure> {
-    let text = |place: usize| given.get(place).and_then(Value::as_string).map(mlua::LuaString::to_string_lossy);
+    let text = |place: usize| {
+        given
+            .get(place)
+            .and_then(Value::as_string)
+            .map(mlua::LuaString::to_string_lossy)
+    };
     let (alias, tool_call_id) = (text(0).unwrap_or_default(), text(1).unwrap_or_default());
     let turn = given.get(2).and_then(Value::as_u32).unwrap_or_default();
     let content = match result_text(given.get(3).unwrap_or(&Value::Nil)) {
@@ -123,7 +145,14 @@ fn accept(context: &SectionContext, given: &MultiValue) -> Result<String, Failur
         Err(kind) => return Err(Failure::lua(format!("cannot return a {kind} as a result"))),
     };
     context.report(EventKind::ToolCallSucceeded);
-    let result = EventKind::ToolResult { turn, tool_call_id, alias, tool: None, trusted: true, content: content.clone() };
+    let result = EventKind::ToolResult {
+        turn,
+        tool_call_id,
+        alias,
+        tool: None,
+        trusted: true,
+        content: content.clone(),
+    };
     context.report(result);
     Ok(content)
 }

@@ -7,13 +7,7 @@ use runvil_lua::mlua::{
 };
 
 use super::{internal, set};
-use crate::{
-    Failure,
-    globals::check::type_name,
-    run::RunShared,
-    section::SectionContext,
-    tools::pack_of,
-};
+use crate::{Failure, globals::check::type_name, run::RunShared, section::SectionContext, tools::pack_of};
 
 /// Registry slots of the objects by id.
 const TOOLS: &str = "runvil.tools.objects";
@@ -36,14 +30,19 @@ impl UserData for ToolObject {
         methods.add_meta_method(MetaMethod::Index, |lua, tool, key: Value| {
             match key.as_string().map(mlua::LuaString::to_string_lossy).as_deref() {
                 Some("id") => tool.id.as_str().into_lua(lua),
-                Some("description") => {
-                    tool.run.catalog.offered(&tool.id).map(|found| found.description.as_str()).into_lua(lua)
-                }
+                Some("description") => tool
+                    .run
+                    .catalog
+                    .offered(&tool.id)
+                    .map(|found| found.description.as_str())
+                    .into_lua(lua),
                 Some("pack") => pack_object(lua, &tool.run, pack_of(&tool.id))?.into_lua(lua),
                 _ => Ok(Value::Nil),
             }
         });
-        methods.add_meta_method(MetaMethod::NewIndex, |_, _, (key, _): (Value, Value)| frozen("Tool", &key));
+        methods.add_meta_method(MetaMethod::NewIndex, |_, _, (key, _): (Value, Value)| {
+            frozen("Tool", &key)
+        });
         methods.add_meta_method(MetaMethod::ToString, |_, tool, ()| Ok(format!("Tool {}", tool.id)));
     }
 }
@@ -60,7 +59,9 @@ impl UserData for PackObject {
                 _ => Ok(Value::Nil),
             }
         });
-        methods.add_meta_method(MetaMethod::NewIndex, |_, _, (key, _): (Value, Value)| frozen("Pack", &key));
+        methods.add_meta_method(MetaMethod::NewIndex, |_, _, (key, _): (Value, Value)| {
+            frozen("Pack", &key)
+        });
         methods.add_meta_method(MetaMethod::ToString, |_, pack, ()| Ok(format!("Pack {}", pack.id)));
     }
 }
@@ -71,18 +72,30 @@ fn frozen(what: &str, key: &Value) -> mlua::Result<()> {
         Value::Integer(index) => index.to_string(),
         other => type_name(other).to_owned(),
     };
-    Err(mlua::Error::runtime(format!("{what} objects are frozen: cannot assign field {key:?}")))
+    Err(mlua::Error::runtime(format!(
+        "{what} objects are frozen: cannot assign field {key:?}"
+    )))
 }
 
 /// The section VM's one object for an offered tool.
 fn tool_object(lua: &Lua, run: &Arc<RunShared>, id: &str) -> mlua::Result<AnyUserData> {
-    shared(lua, TOOLS, id, || ToolObject { run: Arc::clone(run), id: id.to_owned() })
+    shared(lua, TOOLS, id, || ToolObject {
+        run: Arc::clone(run),
+        id: id.to_owned(),
+    })
 }
 
 /// The section VM's one object for a Pack; nil for one that cannot serve the run.
 fn pack_object(lua: &Lua, run: &Arc<RunShared>, id: &str) -> mlua::Result<Option<AnyUserData>> {
     let known = run.catalog.pack(id);
-    known.map(|_| shared(lua, PACKS, id, || PackObject { run: Arc::clone(run), id: id.to_owned() })).transpose()
+    known
+        .map(|_| {
+            shared(lua, PACKS, id, || PackObject {
+                run: Arc::clone(run),
+                id: id.to_owned(),
+            })
+        })
+        .transpose()
 }
 
 fn shared<T: UserData + Send + Sync + 'static>(
@@ -117,8 +130,12 @@ fn tool_list(lua: &Lua, run: &Arc<RunShared>, ids: &[String]) -> mlua::Result<Ta
 
 /// Installs the look-ups and the lists.
 pub(super) fn install(lua: &Lua, context: &Arc<SectionContext>, tools: &Table, packs: &Table) -> mlua::Result<()> {
-    set(lua, context, tools, "get", |lua, context, given| get_tool(lua, context, &given))?;
-    set(lua, context, packs, "get", |lua, context, given| get_pack(lua, context, &given))?;
+    set(lua, context, tools, "get", |lua, context, given| {
+        get_tool(lua, context, &given)
+    })?;
+    set(lua, context, packs, "get", |lua, context, given| {
+        get_pack(lua, context, &given)
+    })?;
     for (name, declared) in [("required", true), ("extras", false)] {
         set(lua, context, tools, name, move |lua, context, _| {
             let catalog = &context.run.catalog;
@@ -127,7 +144,11 @@ pub(super) fn install(lua: &Lua, context: &Arc<SectionContext>, tools: &Table, p
             tool_list(lua, &context.run, &ids).map_err(internal)
         })?;
         set(lua, context, packs, name, move |lua, context, _| {
-            let known = context.run.catalog.packs().filter(|(_, pack)| pack.declared == declared);
+            let known = context
+                .run
+                .catalog
+                .packs()
+                .filter(|(_, pack)| pack.declared == declared);
             let objects = known.map(|(id, _)| pack_object(lua, &context.run, id));
             let objects = objects.collect::<mlua::Result<Vec<_>>>().map_err(internal)?;
             lua.create_sequence_from(objects).map_err(internal)
@@ -139,7 +160,10 @@ pub(super) fn install(lua: &Lua, context: &Arc<SectionContext>, tools: &Table, p
 fn get_tool(lua: &Lua, context: &SectionContext, given: &MultiValue) -> Result<Option<AnyUserData>, Failure> {
     let id = looked_up("tools.get takes a tool id", given)?;
     let known = context.run.catalog.offered(&id);
-    known.map(|_| tool_object(lua, &context.run, &id)).transpose().map_err(internal)
+    known
+        .map(|_| tool_object(lua, &context.run, &id))
+        .transpose()
+        .map_err(internal)
 }
 
 fn get_pack(lua: &Lua, context: &SectionContext, given: &MultiValue) -> Result<Option<AnyUserData>, Failure> {
@@ -165,5 +189,8 @@ pub(super) fn tool_id(value: &Value) -> Option<String> {
 
 /// The Pack that a Pack object stands for.
 pub(super) fn pack_of_object(value: &Value) -> Option<String> {
-    value.as_userdata().and_then(|object| object.borrow::<PackObject>().ok()).map(|pack| pack.id.clone())
+    value
+        .as_userdata()
+        .and_then(|object| object.borrow::<PackObject>().ok())
+        .map(|pack| pack.id.clone())
 }

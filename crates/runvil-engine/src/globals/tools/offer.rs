@@ -11,7 +11,9 @@ use crate::{Failure, globals::check::type_name, section::SectionContext, tasks::
 /// An offer that is refused. Nothing of its call is recorded.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum OfferRefusal {
-    #[error("{0}: the section's tool list is fixed at its first models.loop round; make every offer before the first loop, or offer in another section")]
+    #[error(
+        "{0}: the section's tool list is fixed at its first models.loop round; make every offer before the first loop, or offer in another section"
+    )]
     Rendered(&'static str),
     #[error("tools.offer takes one tool or a list of them, got extra {0}")]
     ExtraTool(&'static str),
@@ -25,7 +27,9 @@ pub(super) enum OfferRefusal {
     NotAPack(&'static str),
     #[error("packs.offer takes a Pack id, a Pack object, or a list of them, got {text:?}: invalid Pack id: {reason}")]
     PackName { text: String, reason: NameError },
-    #[error("packs.offer: no Pack named {0:?} in this run; declare it under uses: to require it, or offer it only when packs.get({0:?}) returns it")]
+    #[error(
+        "packs.offer: no Pack named {0:?} in this run; declare it under uses: to require it, or offer it only when packs.get({0:?}) returns it"
+    )]
     UnknownPack(String),
     #[error("packs.offer: the {id} Pack is unavailable in this run: {reason}")]
     Unavailable { id: String, reason: String },
@@ -51,14 +55,24 @@ impl From<OfferRefusal> for Failure {
 }
 
 pub(super) fn install(lua: &Lua, context: &Arc<SectionContext>, tools: &Table, packs: &Table) -> mlua::Result<()> {
-    set(lua, context, tools, "offer", |_, context, given| Ok(offer(context, &given)?))?;
-    set(lua, context, packs, "offer", |_, context, given| Ok(offer_packs(context, &given)?))?;
-    set(lua, context, tools, "allow_tasks", |_, context, given| Ok(allow_tasks(context, given.front())?))
+    set(lua, context, tools, "offer", |_, context, given| {
+        Ok(offer(context, &given)?)
+    })?;
+    set(lua, context, packs, "offer", |_, context, given| {
+        Ok(offer_packs(context, &given)?)
+    })?;
+    set(lua, context, tools, "allow_tasks", |_, context, given| {
+        Ok(allow_tasks(context, given.front())?)
+    })
 }
 
 /// Refuses a call made after the section's list was rendered, before its arguments are looked at.
 pub(super) fn check_open(context: &SectionContext, call: &'static str) -> Result<(), OfferRefusal> {
-    if context.state().tools.is_rendered() { Err(OfferRefusal::Rendered(call)) } else { Ok(()) }
+    if context.state().tools.is_rendered() {
+        Err(OfferRefusal::Rendered(call))
+    } else {
+        Ok(())
+    }
 }
 
 fn offer(context: &SectionContext, given: &MultiValue) -> Result<(), OfferRefusal> {
@@ -103,7 +117,10 @@ fn offered_pack(context: &SectionContext, entry: &Value) -> Result<String, Offer
     let id = match entry {
         Value::String(text) => {
             let text = text.to_string_lossy();
-            text.parse::<PackId>().map_err(|reason| OfferRefusal::PackName { text: text.clone(), reason })?;
+            text.parse::<PackId>().map_err(|reason| OfferRefusal::PackName {
+                text: text.clone(),
+                reason,
+            })?;
             text
         }
         other => objects::pack_of_object(other).ok_or_else(|| OfferRefusal::NotAPack(type_name(other)))?,
@@ -113,7 +130,10 @@ fn offered_pack(context: &SectionContext, entry: &Value) -> Result<String, Offer
         return Ok(id);
     }
     Err(match catalog.unavailable(&id) {
-        Some(reason) => OfferRefusal::Unavailable { reason: reason.to_owned(), id },
+        Some(reason) => OfferRefusal::Unavailable {
+            reason: reason.to_owned(),
+            id,
+        },
         None => OfferRefusal::UnknownPack(id),
     })
 }
@@ -124,7 +144,9 @@ fn allow_tasks(context: &SectionContext, targets: Option<&Value>) -> Result<(), 
         Some(Value::Table(list)) => {
             let mut headings = Vec::new();
             for entry in sequence(list)? {
-                let Value::String(heading) = &entry else { return Err(OfferRefusal::Target(type_name(&entry))) };
+                let Value::String(heading) = &entry else {
+                    return Err(OfferRefusal::Target(type_name(&entry)));
+                };
                 let heading = heading.to_string_lossy().trim().to_owned();
                 if heading.is_empty() {
                     return Err(OfferRefusal::EmptyTarget);

@@ -82,26 +82,14 @@ fn each_bound_has_its_message() {
     let many: Vec<_> = (0..21).map(|index| format!("h{index}.example")).collect();
     for (arguments, message) in [
         (json!({ "query": "" }), "query must not be empty"),
-        (
-            json!({ "query": " ".repeat(500) }),
-            "query must not be empty",
-        ),
-        (
-            json!({ "query": "x".repeat(401) }),
-            "query exceeds 400 characters",
-        ),
+        (json!({ "query": " ".repeat(500) }), "query must not be empty"),
+        (json!({ "query": "x".repeat(401) }), "query exceeds 400 characters"),
         (
             json!({ "query": format!(" {} ", "x".repeat(399)) }),
             "query exceeds 400 characters",
         ),
-        (
-            json!({ "query": "q", "count": 0 }),
-            "count must be between 1 and 20",
-        ),
-        (
-            json!({ "query": "q", "count": 21 }),
-            "count must be between 1 and 20",
-        ),
+        (json!({ "query": "q", "count": 0 }), "count must be between 1 and 20"),
+        (json!({ "query": "q", "count": 21 }), "count must be between 1 and 20"),
         (
             json!({ "query": "q", "country": "" }),
             "country must be 1..=128 characters",
@@ -175,10 +163,7 @@ fn the_limits_count_characters_and_are_inclusive() {
 #[test]
 fn the_bounds_are_checked_in_order() {
     for (arguments, message) in [
-        (
-            json!({ "query": " ", "count": 0 }),
-            "query must not be empty",
-        ),
+        (json!({ "query": " ", "count": 0 }), "query must not be empty"),
         (
             json!({ "query": "q", "count": 0, "country": "" }),
             "count must be between 1 and 20",

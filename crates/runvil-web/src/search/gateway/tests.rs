@@ -8,10 +8,7 @@ use super::*;
 /// A gateway that reads one request, answers with `answer` and closes; its requests are kept.
 async fn gateway(answer: Vec<u8>) -> (String, Arc<Mutex<String>>) {
     let listener = TcpListener::bind("127.0.0.1:0").await.expect("a free port");
-    let url = format!(
-        "http://{}/v1",
-        listener.local_addr().expect("a bound address")
-    );
+    let url = format!("http://{}/v1", listener.local_addr().expect("a bound address"));
     let seen = Arc::new(Mutex::new(String::new()));
     let requests = seen.clone();
     tokio::spawn(async move {
@@ -64,18 +61,9 @@ async fn a_search_is_posted_with_the_key_and_only_what_the_call_passed() {
     assert_eq!(provider.search(&request).await.expect("results"), []);
     let seen = seen.lock().expect("no test panics with the lock held");
     assert!(seen.starts_with("POST /v1/search HTTP/1.1\r\n"), "{seen}");
-    assert!(
-        seen.contains("\r\nauthorization: Bearer s3cret\r\n"),
-        "{seen}"
-    );
-    assert!(
-        seen.contains("\r\ncontent-type: application/json\r\n"),
-        "{seen}"
-    );
-    assert!(
-        seen.ends_with("\r\n\r\n{\"query\":\"q\",\"count\":3}"),
-        "{seen}"
-    );
+    assert!(seen.contains("\r\nauthorization: Bearer s3cret\r\n"), "{seen}");
+    assert!(seen.contains("\r\ncontent-type: application/json\r\n"), "{seen}");
+    assert!(seen.ends_with("\r\n\r\n{\"query\":\"q\",\"count\":3}"), "{seen}");
     assert!(!format!("{provider:?}").contains("s3cret"));
 }
 
@@ -124,10 +112,7 @@ async fn an_error_status_is_quoted_on_one_line() {
 #[tokio::test]
 async fn a_redirect_is_a_status_like_any_other() {
     let redirect = b"HTTP/1.1 307 X\r\nlocation: /elsewhere\r\ncontent-length: 0\r\n\r\n".to_vec();
-    assert_eq!(
-        failure(redirect).await,
-        "Backend: backend returned 307: (empty body)"
-    );
+    assert_eq!(failure(redirect).await, "Backend: backend returned 307: (empty body)");
 }
 
 #[tokio::test]
@@ -193,10 +178,7 @@ async fn a_gateway_that_cannot_be_used_or_reached_fails_the_request() {
         GatewaySearch::new("http://127.0.0.1:1", Some("bad\nkey")),
         GatewaySearch::new(&closed, None),
     ] {
-        assert_eq!(
-            outcome(provider).await,
-            Err("Transport: request failed".to_owned())
-        );
+        assert_eq!(outcome(provider).await, Err("Transport: request failed".to_owned()));
     }
 }
 
@@ -206,10 +188,7 @@ async fn the_deadline_ends_a_stalled_search_wherever_it_stalls() {
     let silent = format!("http://{}", listener.local_addr().expect("a bound address"));
     let deadline = Duration::from_millis(200);
     let provider = GatewaySearch::with_deadline(&silent, None, deadline);
-    assert_eq!(
-        outcome(provider).await,
-        Err("Transport: request failed".to_owned())
-    );
+    assert_eq!(outcome(provider).await, Err("Transport: request failed".to_owned()));
 
     tokio::spawn(async move {
         // The first connection waits in the queue, of the search before.
