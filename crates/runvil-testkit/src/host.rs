@@ -62,7 +62,7 @@ impl ScriptedHost {
                 current: spec
                     .model
                     .as_ref()
-                    .map(|model| model.info())
+                    .map(crate::case::ModelSpec::info)
                     .transpose()
                     .map_err(broke)?,
             });

@@ -5,7 +5,7 @@ use std::{
     collections::BTreeMap,
     num::NonZeroUsize,
     panic::{AssertUnwindSafe, catch_unwind},
-    path::{Path, PathBuf},
+    path::Path,
     sync::{
         Arc, Mutex, PoisonError,
         atomic::{AtomicUsize, Ordering},
@@ -92,12 +92,12 @@ pub fn load(paths: &[impl AsRef<Path>], options: &RunOptions) -> Loaded {
 }
 
 /// Reads a file and checks that its ids are unique over all files.
-fn read(path: &PathBuf, known: &mut BTreeMap<String, Place>) -> Result<CaseFile, LoadError> {
+fn read(path: &Path, known: &mut BTreeMap<String, Place>) -> Result<CaseFile, LoadError> {
     let file = CaseFile::read(path)?;
     for case in &file.cases {
         if let Some(first) = known.insert(case.id.clone(), case.place.clone()) {
             return Err(LoadError {
-                file: path.clone(),
+                file: path.to_owned(),
                 line: Some(case.place.line),
                 case: Some(case.id.clone()),
                 message: format!("the id is taken already, at {first}"),

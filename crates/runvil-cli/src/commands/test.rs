@@ -32,6 +32,7 @@ pub(crate) fn test(args: &TestArgs) -> Result<Exit, Fault> {
     })
 }
 
+#[allow(clippy::needless_pass_by_value, reason = "`map_err` hands the error over")]
 fn unwritten(error: io::Error) -> Fault {
     Fault::failure(format_args!("the report cannot be written to standard output: {error}"))
 }

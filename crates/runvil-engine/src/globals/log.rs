@@ -15,7 +15,7 @@ pub(super) fn function(lua: &Lua, context: &Arc<SectionContext>) -> mlua::Result
     let report = move |message: &str| {
         own.report(EventKind::Lua {
             message: message.to_owned(),
-        })
+        });
     };
     let origin = |refusal| {
         let quota = match refusal {
