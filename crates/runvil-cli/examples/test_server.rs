@@ -50,7 +50,11 @@ fn serve(mut stream: TcpStream) -> io::Result<()> {
     .to_string());
     let mut segments = request.path.trim_start_matches('/').split('/');
     // What follows a `+` only tells one test's requests from another's.
-    let behaviour = segments.next().and_then(|segment| segment.split('+').next()).unwrap_or_default().to_owned();
+    let behaviour = segments
+        .next()
+        .and_then(|segment| segment.split('+').next())
+        .unwrap_or_default()
+        .to_owned();
     let endpoint = segments.collect::<Vec<_>>().join("/");
     match endpoint.as_str() {
         "models" => models(&mut stream, &behaviour),
@@ -70,7 +74,9 @@ fn read(stream: &mut TcpStream) -> io::Result<Request> {
     loop {
         let mut header = String::new();
         reader.read_line(&mut header)?;
-        let Some((name, value)) = header.trim_end().split_once(':') else { break };
+        let Some((name, value)) = header.trim_end().split_once(':') else {
+            break;
+        };
         match name.to_ascii_lowercase().as_str() {
             "content-length" => length = value.trim().parse().unwrap_or_default(),
             "authorization" => authorization = Some(value.trim().to_owned()),
@@ -79,7 +85,12 @@ fn read(stream: &mut TcpStream) -> io::Result<Request> {
     }
     let mut body = vec![0; length];
     reader.read_exact(&mut body)?;
-    Ok(Request { method, path, authorization, body: serde_json::from_slice(&body).unwrap_or_default() })
+    Ok(Request {
+        method,
+        path,
+        authorization,
+        body: serde_json::from_slice(&body).unwrap_or_default(),
+    })
 }
 
 fn models(stream: &mut TcpStream, behaviour: &str) -> io::Result<()> {
@@ -112,20 +123,34 @@ fn chat(stream: &mut TcpStream, behaviour: &str, request: &Value) -> io::Result<
     if let Some(status) = behaviour.strip_prefix("status-") {
         let (status, word) = status.split_once('-').unwrap_or((status, "nothing to say"));
         let status = status.parse().unwrap_or(500);
-        return respond(stream, status, &json!({ "error": { "message": format!("private: {word}") } }));
+        return respond(
+            stream,
+            status,
+            &json!({ "error": { "message": format!("private: {word}") } }),
+        );
     }
     match behaviour {
+        // A summary is shorter than what it stands for.
+        "echo" if last_message(request).starts_with("Sum this conversation up") => {
+            stream_reply(stream, "they wrote many letters", 3)
+        }
         "echo" => stream_reply(stream, &last_message(request), 3),
-        "document" => respond(stream, 200, &json!({ "choices": [
+        "document" => respond(
+            stream,
+            200,
+            &json!({ "choices": [
             { "message": { "role": "assistant", "content": "as one document" }, "finish_reason": "stop" },
-        ] })),
+        ] }),
+        ),
         "bytes" => {
             // Every byte is a chunk of its own, also inside a character.
             stream_bytes(stream, events("Grüße, 世界", 1).as_bytes(), 1)
         }
         "slow" => slow(stream),
         "tools" => tools(stream, request),
-        "cut" => head(stream).and_then(|()| chunk(stream, event("half a").as_bytes())).and_then(|()| last_chunk(stream)),
+        "cut" => head(stream)
+            .and_then(|()| chunk(stream, event("half a").as_bytes()))
+            .and_then(|()| last_chunk(stream)),
         "reset" => {
             head(stream)?;
             chunk(stream, event("half a").as_bytes())?;
@@ -157,12 +182,16 @@ fn chat(stream: &mut TcpStream, behaviour: &str, request: &Value) -> io::Result<
 
 fn last_message(request: &Value) -> String {
     let last = request["messages"].as_array().and_then(|messages| messages.last());
-    last.and_then(|message| message["content"].as_str()).unwrap_or_default().to_owned()
+    last.and_then(|message| message["content"].as_str())
+        .unwrap_or_default()
+        .to_owned()
 }
 
 /// Asks for a search in the first round and answers in the second.
 fn tools(stream: &mut TcpStream, request: &Value) -> io::Result<()> {
-    let answered = request["messages"].as_array().is_some_and(|list| list.iter().any(|m| m["role"] == "tool"));
+    let answered = request["messages"]
+        .as_array()
+        .is_some_and(|list| list.iter().any(|m| m["role"] == "tool"));
     if answered {
         return stream_reply(stream, "Ada Lovelace wrote the first program.", 5);
     }
@@ -201,7 +230,6 @@ fn event(text: &str) -> String {
 fn end() -> String {
     let chunk = json!({
         "choices": [{ "index": 0, "delta": {}, "finish_reason": "stop" }],
-        "usage": { "prompt_tokens": 10, "completion_tokens": 5 },
     });
     format!("data: {chunk}\n\ndata: [DONE]\n\n")
 }
@@ -209,7 +237,10 @@ fn end() -> String {
 /// A whole reply as events of `size` characters each.
 fn events(text: &str, size: usize) -> String {
     let letters: Vec<char> = text.chars().collect();
-    let pieces: String = letters.chunks(size).map(|piece| event(&piece.iter().collect::<String>())).collect();
+    let pieces: String = letters
+        .chunks(size)
+        .map(|piece| event(&piece.iter().collect::<String>()))
+        .collect();
     pieces + &end()
 }
 
@@ -227,9 +258,7 @@ fn stream_bytes(stream: &mut TcpStream, bytes: &[u8], size: usize) -> io::Result
 
 fn head(stream: &mut TcpStream) -> io::Result<()> {
     stream.set_nodelay(true)?;
-    stream.write_all(
-        b"HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nTransfer-Encoding: chunked\r\n\r\n",
-    )
+    stream.write_all(b"HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nTransfer-Encoding: chunked\r\n\r\n")
 }
 
 fn chunk(stream: &mut TcpStream, bytes: &[u8]) -> io::Result<()> {

@@ -40,14 +40,13 @@ struct ConfigFile {
     limits: LimitSettings,
 }
 
-/// `[endpoint]`: how models are reached. The gateway environment variables count before it.
+/// `[endpoint]`: how models are reached. `RUNVIL_GATEWAY_URL` counts before it; the key stays out of files, in
+/// `RUNVIL_GATEWAY_API_KEY`.
 #[derive(Debug, Clone, Default, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub(crate) struct Endpoint {
     /// The API root, such as `http://127.0.0.1:8081/v1`.
     pub(crate) url: Option<String>,
-    /// The environment variable that holds the API key, in place of `RUNVIL_GATEWAY_API_KEY`.
-    pub(crate) api_key_env: Option<String>,
     /// How the server is told to think or not to think.
     pub(crate) thinking_dialect: Option<String>,
 }
@@ -96,10 +95,7 @@ enum ConfigError {
 impl Config {
     /// Reads the files that apply in the current directory.
     pub(crate) fn load() -> Result<Self, Fault> {
-        Self::load_from(
-            &env::current_dir().map_err(refused)?,
-            user_directory().as_deref(),
-        )
+        Self::load_from(&env::current_dir().map_err(refused)?, user_directory().as_deref())
     }
 
     fn load_from(directory: &Path, user: Option<&Path>) -> Result<Self, Fault> {
@@ -107,9 +103,7 @@ impl Config {
             .ancestors()
             .map(|above| above.join(FILE_NAME))
             .find(|path| path.is_file());
-        let user = user
-            .map(|folder| folder.join(FILE_NAME))
-            .filter(|path| path.is_file());
+        let user = user.map(|folder| folder.join(FILE_NAME)).filter(|path| path.is_file());
         let mut config = Self::default();
         // The user's own file may be the nearest one, too.
         for path in user
@@ -123,8 +117,8 @@ impl Config {
 
     /// Lays a file over the settings so far.
     fn add(&mut self, path: &Path) -> Result<(), ConfigError> {
-        let text = String::from_utf8(files::read(path, MAX_BYTES)?)
-            .map_err(|_| ConfigError::NotText(path.to_owned()))?;
+        let text =
+            String::from_utf8(files::read(path, MAX_BYTES)?).map_err(|_| ConfigError::NotText(path.to_owned()))?;
         let invalid = |problem: &dyn fmt::Display| ConfigError::Invalid {
             path: path.to_owned(),
             problem: problem.to_string().trim_end().to_owned(),
@@ -139,11 +133,7 @@ impl Config {
             return Err(invalid(&"`model.context` must be at least 1"));
         }
         overlay(&mut self.endpoint.url, endpoint.url);
-        overlay(&mut self.endpoint.api_key_env, endpoint.api_key_env);
-        overlay(
-            &mut self.endpoint.thinking_dialect,
-            endpoint.thinking_dialect,
-        );
+        overlay(&mut self.endpoint.thinking_dialect, endpoint.thinking_dialect);
         overlay(&mut self.model.id, model.id);
         overlay(&mut self.model.context, model.context);
         overlay(&mut self.model.thinking, model.thinking);
@@ -211,10 +201,7 @@ mod tests {
         let config = load(project, user).expect("a configuration");
         assert_eq!(config.model.id.as_deref(), Some("p"));
         assert_eq!(config.model.context, Some(9));
-        assert_eq!(
-            config.endpoint.url.as_deref(),
-            Some("http://localhost:1/v1")
-        );
+        assert_eq!(config.endpoint.url.as_deref(), Some("http://localhost:1/v1"));
         assert_eq!(
             config.limits,
             Limits {
@@ -235,14 +222,8 @@ mod tests {
     #[test]
     fn a_value_that_cannot_be_meant_is_refused() {
         for (text, says) in [
-            (
-                "[limits]\nconcurrency = 0\n",
-                "limit `concurrency` must be at least 1",
-            ),
-            (
-                "[model]\ncontext = 0\n",
-                "`model.context` must be at least 1",
-            ),
+            ("[limits]\nconcurrency = 0\n", "limit `concurrency` must be at least 1"),
+            ("[model]\ncontext = 0\n", "`model.context` must be at least 1"),
             ("[model]\nthinking = 'sometimes'\n", "sometimes"),
             ("model = 3\n", "line 1"),
         ] {

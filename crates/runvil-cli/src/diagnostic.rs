@@ -27,7 +27,7 @@ fn show(path: &Path, source: &[u8], message: &str, place: Option<(u32, u32)>) ->
             Snippet::source(shown)
                 .line_start(usize::try_from(line).unwrap_or(usize::MAX))
                 .path(path)
-                .annotation(AnnotationKind::Primary.span(at..at + 1)),
+                .annotation(AnnotationKind::Primary.span(at..at + width(shown, at))),
         ),
         None => Group::with_title(title).element(annotate_snippets::Origin::path(path)),
     };
@@ -44,6 +44,11 @@ fn caret(text: &str, line: u32, column: u32) -> Option<(&str, usize)> {
         at -= 1;
     }
     Some((shown, at))
+}
+
+/// The bytes of the character that the caret stands under; one behind the end.
+fn width(shown: &str, at: usize) -> usize {
+    shown[at..].chars().next().map_or(1, char::len_utf8)
 }
 
 /// The error as data.

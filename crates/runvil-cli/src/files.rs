@@ -1,10 +1,12 @@
 //! Reads and writes the files that the command line names.
 
 use std::{
-    fs::File,
+    fs::{self, File},
     io::{self, Read, Write as _},
     path::{Path, PathBuf},
 };
+
+use tempfile::NamedTempFile;
 
 use crate::exit::Fault;
 
@@ -106,11 +108,7 @@ fn read_from(path: &Path, source: impl Read, limit: u64) -> Result<Vec<u8>, File
 /// Reads a text file; `-` is standard input.
 pub(crate) fn read_text(path: &Path) -> Result<String, FileError> {
     let bytes = if is_stdin(path) {
-        read_from(
-            Path::new("standard input"),
-            io::stdin().lock(),
-            MAX_INPUT_BYTES,
-        )?
+        read_from(Path::new("standard input"), io::stdin().lock(), MAX_INPUT_BYTES)?
     } else {
         read(path, MAX_INPUT_BYTES)?
     };
@@ -125,21 +123,28 @@ pub(crate) fn is_stdin(path: &Path) -> bool {
     path.as_os_str() == "-"
 }
 
-/// Replaces a file with this text, as a whole or not at all.
+/// Replaces a file with this text, as a whole or not at all. What is no file, such as a device, is written to.
 pub(crate) fn write(path: &Path, text: &str) -> Result<(), FileError> {
     let failed = |error| FileError::io(path, error);
-    if path.is_dir() {
-        return Err(FileError::Directory(path.to_owned()));
+    // A link stays one: the file that it leads to is replaced.
+    let target = fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
+    match fs::metadata(&target) {
+        Ok(metadata) if metadata.is_dir() => return Err(FileError::Directory(path.to_owned())),
+        Ok(metadata) if !metadata.is_file() => return fs::write(&target, text).map_err(failed),
+        _ => {}
     }
-    let directory = match path.parent() {
-        Some(parent) if !parent.as_os_str().is_empty() => parent,
-        _ => Path::new("."),
-    };
-    let mut file = tempfile::Builder::new()
-        .prefix(".runvil-")
-        .tempfile_in(directory)
-        .map_err(failed)?;
+    let directory = target.parent().filter(|parent| !parent.as_os_str().is_empty());
+    let mut file = replacement(directory.unwrap_or(Path::new("."))).map_err(failed)?;
     file.write_all(text.as_bytes()).map_err(failed)?;
-    file.persist(path).map_err(|error| failed(error.error))?;
+    file.persist(&target).map_err(|error| failed(error.error))?;
     Ok(())
+}
+
+/// A file that is to take another one's place, with the permissions of any new file.
+fn replacement(directory: &Path) -> io::Result<NamedTempFile> {
+    let mut builder = tempfile::Builder::new();
+    builder.prefix(".runvil-");
+    #[cfg(unix)]
+    builder.permissions(std::os::unix::fs::PermissionsExt::from_mode(0o666));
+    builder.tempfile_in(directory)
 }

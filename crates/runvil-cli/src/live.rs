@@ -7,7 +7,7 @@ use runvil_harness::{LiveText, Observer};
 
 use crate::out;
 
-/// Writes the text of live model rounds to standard error, if that is a terminal.
+/// Writes the text of live model rounds and the log checkpoints to standard error, if that is a terminal.
 pub(crate) struct LiveOutput {
     shown: bool,
     /// The round that wrote last, whose line is not ended.
@@ -32,11 +32,13 @@ impl LiveOutput {
 
 impl Observer for LiveOutput {
     fn event(&mut self, event: &Event) {
-        if matches!(
-            event.kind,
-            EventKind::ModelTurnCompleted { .. } | EventKind::ModelTurnFailed { .. }
-        ) {
-            self.end_line();
+        match &event.kind {
+            EventKind::ModelTurnCompleted { .. } | EventKind::ModelTurnFailed { .. } => self.end_line(),
+            EventKind::Lua { message } if self.shown => {
+                self.end_line();
+                out::note(format_args!("[{}] {message}", event.section));
+            }
+            _ => {}
         }
     }
 
@@ -45,11 +47,7 @@ impl Observer for LiveOutput {
             return;
         }
         // Rounds of several tasks can write at the same time; each change of the writer starts a line.
-        if self
-            .round
-            .as_ref()
-            .is_some_and(|round| round != piece.round)
-        {
+        if self.round.as_ref().is_some_and(|round| round != piece.round) {
             self.end_line();
         }
         self.round = Some(piece.round.clone());

@@ -5,8 +5,7 @@ use std::{env, ffi::OsString, sync::Arc, time::Duration};
 use runvil_engine::{Limits, ModelId, ModelInfo, RAW_MODEL_CONTEXT, ThinkingMode};
 use runvil_harness::ModelAccess;
 use runvil_model::{
-    ChatCompletions, Endpoint, GATEWAY_API_KEY, GATEWAY_SERVER, GATEWAY_URL, Gateway, ModelBackend,
-    RoundLimits,
+    ChatCompletions, Endpoint, GATEWAY_API_KEY, GATEWAY_SERVER, GATEWAY_URL, Gateway, ModelBackend, RoundLimits,
 };
 use runvil_web::GatewaySearch;
 
@@ -27,34 +26,26 @@ impl Gate {
     /// The endpoint that the gateway variables name, or else the configuration; `None` if neither does.
     pub(crate) fn open(config: &Config) -> Result<Option<Self>, Fault> {
         let settings = &config.endpoint;
-        let from_environment = env::var_os(GATEWAY_URL).is_some();
-        if !from_environment && settings.url.is_none() {
+        let lookup = |name: &str| match env::var_os(name) {
+            None if name == GATEWAY_URL => settings.url.clone().map(OsString::from),
+            value => value,
+        };
+        if lookup(GATEWAY_URL).is_none() {
             return Ok(None);
         }
-        let key_variable = match &settings.api_key_env {
-            Some(name) if !from_environment => name.as_str(),
-            _ => GATEWAY_API_KEY,
-        };
-        let lookup = |name: &str| match name {
-            GATEWAY_URL if !from_environment => settings.url.clone().map(OsString::from),
-            GATEWAY_API_KEY => env::var_os(key_variable),
-            other => env::var_os(other),
-        };
         let gateway = Gateway::from_lookup(lookup).map_err(|error| {
-            // The model crate knows the key by its own variable's name.
-            Fault::usage(error.to_string().replace(GATEWAY_API_KEY, key_variable)).with_help(if from_environment {
-                "set RUNVIL_GATEWAY_URL to an API root such as http://127.0.0.1:8081/v1, and its key to RUNVIL_GATEWAY_API_KEY"
-            } else {
-                "correct `[endpoint]` in runvil.toml, or set the variable"
-            })
+            Fault::usage(error).with_help(
+                "RUNVIL_GATEWAY_URL, or `url` under [endpoint] in runvil.toml, is an API root such as \
+                 http://127.0.0.1:8081/v1; RUNVIL_GATEWAY_API_KEY holds its key",
+            )
         })?;
         let root = gateway.root.to_string();
-        let key = env::var(key_variable).ok().filter(|key| !key.is_empty());
+        let key = env::var(GATEWAY_API_KEY).ok().filter(|key| !key.is_empty());
         let mut endpoint = Endpoint::from(gateway);
         if let Some(dialect) = &settings.thinking_dialect {
             endpoint.thinking = dialect.parse().map_err(|error| {
                 Fault::usage(format_args!(
-                    "`endpoint.thinking_dialect` in runvil.toml: {error}"
+                    "`thinking_dialect` under [endpoint] in runvil.toml: {error}"
                 ))
             })?;
         }
@@ -97,8 +88,10 @@ impl Gate {
                 }
             }
         };
-        Err(Fault::failure(format_args!("no model can be picked from {url}: {problem}"))
-            .with_help("start the endpoint, or name the model with --model or under [model] in runvil.toml"))
+        Err(
+            Fault::failure(format_args!("no model can be picked from {url}: {problem}"))
+                .with_help("start the endpoint, or name the model with --model or under [model] in runvil.toml"),
+        )
     }
 }
 

@@ -13,10 +13,8 @@ use crate::{
 
 /// The store of a run.
 pub(crate) fn open(args: &RunArgs) -> Result<LaunchStore, Fault> {
-    let asks_for_nothing = args.store.is_none()
-        && args.store_mode.is_none()
-        && !args.read_only
-        && args.mounts.is_empty();
+    let asks_for_nothing =
+        args.store.is_none() && args.store_mode.is_none() && !args.read_only && args.mounts.is_empty();
     if asks_for_nothing {
         return Ok(LaunchStore::Fresh);
     }
@@ -54,9 +52,7 @@ fn mount(place: &str, backend: impl Backend + 'static) -> Result<Mount, Fault> {
 fn checked(directory: &Path, option: &str) -> Result<PathBuf, Fault> {
     if directory.exists() && !directory.is_dir() {
         let message = format!("{option} {}: this is not a directory", directory.display());
-        return Err(
-            Fault::failure(message).with_help("name a directory; it is made if it is not there yet")
-        );
+        return Err(Fault::failure(message).with_help("name a directory; it is made if it is not there yet"));
     }
     Ok(directory.to_owned())
 }
@@ -65,9 +61,6 @@ fn existing(directory: &Path, argument: &str) -> Result<PathBuf, Fault> {
     if directory.is_dir() {
         return Ok(directory.to_owned());
     }
-    let message = format!(
-        "--mount {argument}: there is no directory {}",
-        directory.display()
-    );
+    let message = format!("--mount {argument}: there is no directory {}", directory.display());
     Err(Fault::failure(message).with_help("mount a directory that exists"))
 }

@@ -9,20 +9,44 @@ fn a_prompt_that_cannot_be_read_is_one_clear_error() {
     let place = Place::new();
     place.file("folder/x", "");
     for command in ["run", "contract"] {
-        place.runvil([command, "none.md"]).run().refused(1, "none.md: there is no such file");
-        place.runvil([command, "folder"]).run().refused(1, "folder: this is a directory, not a file");
+        place
+            .runvil([command, "none.md"])
+            .run()
+            .refused(1, "none.md: there is no such file");
+        place
+            .runvil([command, "folder"])
+            .run()
+            .refused(1, "folder: this is a directory, not a file");
     }
-    place.runvil(["check", "none.md"]).run().refused(1, "none.md: there is no such file");
-    place.runvil(["check", "folder"]).run().refused(1, "folder: this is a directory, not a file");
+    place
+        .runvil(["check", "none.md"])
+        .run()
+        .refused(1, "none.md: there is no such file");
+    place
+        .runvil(["check", "folder"])
+        .run()
+        .refused(1, "folder: this is a directory, not a file");
 }
 
 #[test]
 fn bytes_that_are_no_prompt_fail_to_parse() {
     let place = Place::new();
     for (name, bytes, says) in [
-        ("binary.md", b"\x7fELF\xff\xfe\x00\x01".as_slice(), "file must be UTF-8 text"),
-        ("empty.md", b"".as_slice(), "file must begin with a --- frontmatter delimiter"),
-        ("nul.md", b"---\nname: \0\n".as_slice(), "frontmatter was not closed with ---"),
+        (
+            "binary.md",
+            b"\x7fELF\xff\xfe\x00\x01".as_slice(),
+            "file must be UTF-8 text",
+        ),
+        (
+            "empty.md",
+            b"".as_slice(),
+            "file must begin with a --- frontmatter delimiter",
+        ),
+        (
+            "nul.md",
+            b"---\nname: \0\n".as_slice(),
+            "frontmatter was not closed with ---",
+        ),
     ] {
         place.file(name, bytes);
         for command in ["run", "check", "contract"] {
@@ -35,7 +59,10 @@ fn bytes_that_are_no_prompt_fail_to_parse() {
 fn a_file_beyond_every_prompt_is_refused_without_being_parsed() {
     let place = Place::new();
     place.file("large.md", vec![b'x'; 50 * 1024 * 1024]);
-    place.runvil(["run", "large.md"]).run().refused(1, "large.md: the file is larger than 16 MiB");
+    place
+        .runvil(["run", "large.md"])
+        .run()
+        .refused(1, "large.md: the file is larger than 16 MiB");
 }
 
 #[test]
@@ -44,9 +71,18 @@ fn input_files_that_cannot_be_used_are_named() {
     let prompt = place.prompt("input: { path: a.md, description: d }\n", "");
     let prompt = prompt.to_str().expect("text");
     place.file("latin.txt", b"caf\xe9");
-    place.runvil(["run", prompt, "--input", "none.txt"]).run().refused(1, "none.txt: there is no such file");
-    place.runvil(["run", prompt, "--input", "latin.txt"]).run().refused(1, "the file is not UTF-8 text (byte 3)");
-    place.runvil(["run", prompt, "--input", "."]).run().refused(1, "this is a directory");
+    place
+        .runvil(["run", prompt, "--input", "none.txt"])
+        .run()
+        .refused(1, "none.txt: there is no such file");
+    place
+        .runvil(["run", prompt, "--input", "latin.txt"])
+        .run()
+        .refused(1, "the file is not UTF-8 text (byte 3)");
+    place
+        .runvil(["run", prompt, "--input", "."])
+        .run()
+        .refused(1, "this is a directory");
 }
 
 #[test]
@@ -57,7 +93,10 @@ fn an_input_that_the_prompt_does_not_declare_fails_the_run() {
     place
         .runvil(["run", echo.to_str().expect("text"), "--input", "in.txt"])
         .run()
-        .refused(1, "the launch supplied input text, but the prompt declares no `input:` file");
+        .refused(
+            1,
+            "the launch supplied input text, but the prompt declares no `input:` file",
+        );
 }
 
 #[test]
@@ -76,13 +115,22 @@ fn a_store_that_is_a_file_is_refused() {
     let place = Place::new();
     place.file("taken", "");
     let echo = shipped("echo.md");
-    place.runvil(["run", echo.to_str().expect("text"), "--store", "taken"]).run().refused(1, "this is not a directory");
+    place
+        .runvil(["run", echo.to_str().expect("text"), "--store", "taken"])
+        .run()
+        .refused(1, "this is not a directory");
 }
 
 #[test]
 fn a_command_line_that_makes_no_sense_is_status_2() {
     let place = Place::new();
-    for args in [&["run"][..], &["fly"], &["run", "a.md", "--store-mode", "wild"], &["check"], &["test"]] {
+    for args in [
+        &["run"][..],
+        &["fly"],
+        &["run", "a.md", "--store-mode", "wild"],
+        &["check"],
+        &["test"],
+    ] {
         let run = place.runvil(args).run();
         assert_eq!(run.status, Some(2), "{run:#?}");
     }

@@ -38,8 +38,14 @@ fn a_failing_case_is_one_line_with_expected_and_actual() {
     assert_eq!(run.status, Some(1), "{run:#?}");
     let lines: Vec<_> = run.stdout.lines().collect();
     assert_eq!(lines.len(), 2, "{run:#?}");
-    assert!(lines[0].starts_with("FAIL chapter/fails (cases/a.yaml:18): "), "{run:#?}");
-    assert!(lines[0].ends_with(r#"result: expected "one\nthree", got "one\ntwo""#), "{run:#?}");
+    assert!(
+        lines[0].starts_with("FAIL chapter/fails (cases/a.yaml:17): "),
+        "{run:#?}"
+    );
+    assert!(
+        lines[0].ends_with(r#"result: expected "one\nthree", got "one\ntwo""#),
+        "{run:#?}"
+    );
     assert_eq!(lines[1], "1 passed, 1 failed, 0 skipped");
 }
 
@@ -49,7 +55,10 @@ fn a_filter_picks_cases_and_a_list_runs_none() {
     place.file("a.yaml", CASES);
     let run = place.runvil(["test", "a.yaml", "--filter", "passes"]).run();
     run.completed("1 passed, 0 failed, 0 skipped\n");
-    place.runvil(["test", "a.yaml", "--list"]).run().completed("chapter/passes\nchapter/fails\n");
+    place
+        .runvil(["test", "a.yaml", "--list"])
+        .run()
+        .completed("chapter/passes\nchapter/fails\n");
 }
 
 #[test]
@@ -67,7 +76,10 @@ fn json_tells_every_verdict() {
     place.file("a.yaml", CASES);
     let run = place.runvil(["test", "a.yaml", "--json"]).run();
     let report: Value = serde_json::from_str(&run.stdout).expect("JSON");
-    assert_eq!(report["summary"], serde_json::json!({ "passed": 1, "failed": 1, "skipped": 0 }));
+    assert_eq!(
+        report["summary"],
+        serde_json::json!({ "passed": 1, "failed": 1, "skipped": 0 })
+    );
     assert_eq!(report["cases"][1]["mismatches"][0]["actual"], "one\ntwo");
 }
 
@@ -77,7 +89,10 @@ fn an_unknown_key_fails_the_file_with_its_place() {
     place.file("a.yaml", format!("{CASES}  hots: {{}}\n"));
     let run = place.runvil(["test", "a.yaml"]).run();
     assert_eq!(run.status, Some(1), "{run:#?}");
-    assert!(run.stdout.starts_with("FAIL a.yaml:24: case chapter/fails: "), "{run:#?}");
+    assert!(
+        run.stdout.starts_with("FAIL a.yaml:23: case chapter/fails: "),
+        "{run:#?}"
+    );
     assert!(run.stdout.ends_with("\n0 passed, 1 failed, 0 skipped\n"), "{run:#?}");
 }
 

@@ -8,7 +8,10 @@ use common::{Place, Server, shipped};
 fn greet_and_hello_ask_the_model() {
     let place = Place::new();
     let run = |name: &str, args: &str| {
-        place.runvil(["run".as_ref(), shipped(name).as_os_str(), args.as_ref()]).server("echo").run()
+        place
+            .runvil(["run".as_ref(), shipped(name).as_os_str(), args.as_ref()])
+            .server("echo")
+            .run()
     };
     run("hello.md", "").completed("Say \"Hello, world!\"");
     run("greet.md", "Ada").completed("Answer with this greeting and nothing else: Hello, Ada!");
@@ -22,7 +25,11 @@ fn greet_and_hello_ask_the_model() {
 fn the_phases_of_a_section_pass_values_on() {
     let place = Place::new();
     place
-        .runvil(["run".as_ref(), shipped("prologue-prose-epilog.md").as_os_str(), "one two three".as_ref()])
+        .runvil([
+            "run".as_ref(),
+            shipped("prologue-prose-epilog.md").as_os_str(),
+            "one two three".as_ref(),
+        ])
         .run()
         .completed("The argument holds 3 words.");
 }
@@ -31,7 +38,13 @@ fn the_phases_of_a_section_pass_values_on() {
 fn a_chat_answers_line_by_line_and_ends_with_its_input() {
     let place = Place::new();
     let chat = shipped("chat.md");
-    let run = |input: &str| place.runvil(["run".as_ref(), chat.as_os_str()]).server("echo").input(input).run();
+    let run = |input: &str| {
+        place
+            .runvil(["run".as_ref(), chat.as_os_str()])
+            .server("echo")
+            .input(input)
+            .run()
+    };
     run("first\nsecond\n").completed("second");
     run("first\n/quit\nsecond\n").completed("first");
     run("").completed("");
@@ -43,7 +56,11 @@ fn a_chat_sums_older_turns_up_once_the_window_is_full() {
     place.file("runvil.toml", "[model]\nid = 'm'\ncontext = 1200\nthinking = 'never'\n");
     let turn = "x".repeat(1000);
     let input = format!("{turn}1\n{turn}2\n{turn}3\n{turn}4\nlast words\n");
-    let run = place.runvil(["run".as_ref(), shipped("chat.md").as_os_str()]).server("echo+long").input(input).run();
+    let run = place
+        .runvil(["run".as_ref(), shipped("chat.md").as_os_str()])
+        .server("echo+long")
+        .input(input)
+        .run();
     run.completed("last words");
     let rounds = Server::shared().requests("echo+long", "chat/completions");
     let summed = |request: &serde_json::Value| request["body"].to_string().contains("What was said before, in short: ");
@@ -53,7 +70,10 @@ fn a_chat_sums_older_turns_up_once_the_window_is_full() {
 #[test]
 fn a_chat_goes_on_after_a_turn_that_failed() {
     let place = Place::new();
-    let run =
-        place.runvil(["run".as_ref(), shipped("chat.md").as_os_str()]).server("status-500").input("a\nb\n").run();
+    let run = place
+        .runvil(["run".as_ref(), shipped("chat.md").as_os_str()])
+        .server("status-500")
+        .input("a\nb\n")
+        .run();
     run.completed("");
 }

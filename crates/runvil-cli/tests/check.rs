@@ -22,8 +22,13 @@ fn a_bad_file_is_shown_with_its_place_and_the_others_are_still_checked() {
     let place = Place::new();
     let good = place.prompt("", "## A");
     let bad = place.file("bad.md", "---\nname: p\ndescription: d\n: : :\n---\n\n# T\n");
-    let run = place.runvil(["check".as_ref(), bad.as_os_str(), good.as_os_str()]).run();
-    run.refused(1, "invalid frontmatter: ").says("bad.md:4:").says("4 | : : :").says("prompt.md: ok");
+    let run = place
+        .runvil(["check".as_ref(), bad.as_os_str(), good.as_os_str()])
+        .run();
+    run.refused(1, "invalid frontmatter: ")
+        .says("bad.md:4:")
+        .says("4 | : : :")
+        .says("prompt.md: ok");
 }
 
 #[test]
@@ -31,7 +36,8 @@ fn a_lua_error_is_told_in_the_compilers_words() {
     let place = Place::new();
     let bad = place.prompt("", "## A\n\n```lua\nreturn (\n```");
     let run = place.runvil(["check".as_ref(), bad.as_os_str()]).run();
-    run.refused(1, "lua compilation error at section `A` prologue (line 12): ").says("prompt.md");
+    run.refused(1, "lua compilation error at section `A` prologue (line 12): ")
+        .says("prompt.md");
 }
 
 #[test]
@@ -39,14 +45,24 @@ fn json_has_one_entry_for_each_file() {
     let place = Place::new();
     let good = place.prompt("", "## A");
     let bad = place.file("bad.md", "---\nname: dup\ndescription: d\n---\n# T\n## S\n## S\n");
-    let run =
-        place.runvil(["check".as_ref(), "--json".as_ref(), good.as_os_str(), bad.as_os_str(), "none.md".as_ref()]).run();
+    let run = place
+        .runvil([
+            "check".as_ref(),
+            "--json".as_ref(),
+            good.as_os_str(),
+            bad.as_os_str(),
+            "none.md".as_ref(),
+        ])
+        .run();
     assert_eq!(run.status, Some(1), "{run:#?}");
     let entries: Value = serde_json::from_str(&run.stdout).expect("JSON");
     assert_eq!(entries[0]["ok"], true);
     assert_eq!(entries[1]["ok"], false);
     let error = &entries[1]["error"];
-    assert_eq!((&error["code"], &error["name"]), (&json!("parse_structure"), &json!("dup")));
+    assert_eq!(
+        (&error["code"], &error["name"]),
+        (&json!("parse_structure"), &json!("dup"))
+    );
     assert_eq!((&error["line"], &error["column"]), (&json!(7), &json!(1)));
     assert_eq!(entries[2]["error"]["code"], "unreadable");
     assert_eq!(run.stderr, "");
@@ -66,13 +82,19 @@ models:
 fn a_contract_lists_what_a_prompt_declares() {
     let place = Place::new();
     let prompt = place.prompt(CONTRACT, "");
-    let run = place.runvil(["contract".as_ref(), "--json".as_ref(), prompt.as_os_str()]).run();
+    let run = place
+        .runvil(["contract".as_ref(), "--json".as_ref(), prompt.as_os_str()])
+        .run();
     let contract: Value = serde_json::from_str(&run.stdout).expect("JSON");
     assert_eq!(contract["name"], "p");
-    assert_eq!(contract["input"], json!({ "path": "names.md", "description": "The names" }));
+    assert_eq!(
+        contract["input"],
+        json!({ "path": "names.md", "description": "The names" })
+    );
     assert_eq!(contract["output"], Value::Null);
     assert_eq!(contract["uses"], json!(["web", "acme/kit"]));
-    let topic = json!({ "name": "topic", "type": "string", "optional": false, "default": null, "description": "the topic" });
+    let topic =
+        json!({ "name": "topic", "type": "string", "optional": false, "default": null, "description": "the topic" });
     let args = contract["args"].as_array().expect("a list");
     assert!(args.contains(&topic), "{args:?}");
     let writer = json!({ "label": "writer", "keywords": ["fast"], "min_context": 100, "description": null });
@@ -93,7 +115,9 @@ fn a_contract_lists_what_a_prompt_declares() {
 #[test]
 fn the_contract_of_a_prompt_without_args_has_the_prose_argument() {
     let place = Place::new();
-    let run = place.runvil(["contract".as_ref(), "--json".as_ref(), shipped("echo.md").as_os_str()]).run();
+    let run = place
+        .runvil(["contract".as_ref(), "--json".as_ref(), shipped("echo.md").as_os_str()])
+        .run();
     let contract: Value = serde_json::from_str(&run.stdout).expect("JSON");
     assert_eq!(contract["args"][0]["name"], "prose");
 }

@@ -15,7 +15,10 @@ fn infer(behaviour: &str) -> Outcome {
 
 fn infer_in(place: &Place, behaviour: &str) -> Outcome {
     let prompt = place.prompt("models: { w: {} }\n", INFER);
-    place.runvil(["run", prompt.to_str().expect("text"), "say it"]).server(behaviour).run()
+    place
+        .runvil(["run", prompt.to_str().expect("text"), "say it"])
+        .server(behaviour)
+        .run()
 }
 
 #[test]
@@ -72,12 +75,20 @@ fn the_first_model_of_the_list_is_the_current_one() {
 fn the_endpoint_may_stand_in_the_configuration() {
     let place = Place::new();
     let root = Server::shared().root("configured");
-    place.file("runvil.toml", format!("[endpoint]\nurl = '{root}'\napi_key_env = 'OTHER_KEY'\n"));
+    place.file("runvil.toml", format!("[endpoint]\nurl = '{root}'\n"));
     let prompt = place.prompt("models: { w: {} }\n", INFER);
-    let run = || place.runvil(["run", prompt.to_str().expect("text"), "hi"]).env("OTHER_KEY", "k-2").run();
+    let run = || {
+        place
+            .runvil(["run", prompt.to_str().expect("text"), "hi"])
+            .env("RUNVIL_GATEWAY_API_KEY", "k-2")
+            .run()
+    };
     run().completed("Hello, world!");
-    assert_eq!(Server::shared().requests("configured", "chat/completions")[0]["authorization"], "Bearer k-2");
-    place.file("runvil.toml", "[endpoint]\nurl = 'https://gate.example/v1'\napi_key_env = 'UNSET_KEY'\n");
+    assert_eq!(
+        Server::shared().requests("configured", "chat/completions")[0]["authorization"],
+        "Bearer k-2"
+    );
+    place.file("runvil.toml", "[endpoint]\nurl = 'https://gate.example/v1'\n");
     run().refused(2, "missing environment variable: UNSET_KEY");
 }
 
@@ -85,16 +96,37 @@ fn the_endpoint_may_stand_in_the_configuration() {
 fn a_status_fails_the_round_in_its_own_words_and_the_body_stays_out() {
     for (behaviour, says) in [
         ("status-503", "the model backend is overloaded (status 503)"),
-        ("status-500", "the model backend reported a fault of its own (status 500)"),
+        (
+            "status-500",
+            "the model backend reported a fault of its own (status 500)",
+        ),
         ("status-502-overloaded", "the model backend is overloaded (status 502)"),
-        ("status-429", "the model backend is limiting the request rate (status 429)"),
-        ("status-429-insufficient_quota", "the model backend says the usage quota is spent (status 429)"),
-        ("status-401", "the model backend did not accept the credentials (status 401)"),
-        ("status-400-content_policy", "the model backend refused the request on content policy grounds (status 400)"),
-        ("status-413-context_length_exceeded", "the request is larger than the model's context window (status 413)"),
+        (
+            "status-429",
+            "the model backend is limiting the request rate (status 429)",
+        ),
+        (
+            "status-429-insufficient_quota",
+            "the model backend says the usage quota is spent (status 429)",
+        ),
+        (
+            "status-401",
+            "the model backend did not accept the credentials (status 401)",
+        ),
+        (
+            "status-400-content_policy",
+            "the model backend refused the request on content policy grounds (status 400)",
+        ),
+        (
+            "status-413-context_length_exceeded",
+            "the request is larger than the model's context window (status 413)",
+        ),
         ("status-418", "the model backend rejected the request (status 418)"),
     ] {
-        infer(behaviour).refused(1, says).says("(Completion)").does_not_say("private");
+        infer(behaviour)
+            .refused(1, says)
+            .says("(Completion)")
+            .does_not_say("private");
     }
 }
 
@@ -107,11 +139,16 @@ fn a_transient_failure_says_that_another_try_may_help() {
 #[test]
 fn a_reply_that_breaks_off_or_makes_no_sense_fails_the_round() {
     let not_understood = "the model backend sent a reply that could not be understood: ";
-    infer("cut").refused(1, &format!("{not_understood}completion stream ended without the [DONE] sentinel"));
+    infer("cut").refused(
+        1,
+        &format!("{not_understood}completion stream ended without the [DONE] sentinel"),
+    );
     infer("not-json").refused(1, not_understood);
     infer("reset").refused(1, "the connection to the model backend failed");
     infer("garbage").refused(1, "the connection to the model backend failed");
-    infer("error-in-stream").refused(1, "the model backend is overloaded").does_not_say("try again\"");
+    infer("error-in-stream")
+        .refused(1, "the model backend is overloaded")
+        .does_not_say("try again\"");
 }
 
 #[test]
@@ -130,7 +167,10 @@ fn an_endless_reply_is_refused_at_the_cap() {
 fn a_server_that_falls_silent_misses_the_receive_timeout() {
     for behaviour in ["silent", "stalls"] {
         let place = Place::new();
-        place.file("runvil.toml", "[model]\nid = 'm'\ncontext = 1000\nthinking = 'never'\n[limits]\nrequest_timeout_ms = 300\n");
+        place.file(
+            "runvil.toml",
+            "[model]\nid = 'm'\ncontext = 1000\nthinking = 'never'\n[limits]\nrequest_timeout_ms = 300\n",
+        );
         let begun = Instant::now();
         infer_in(&place, behaviour).refused(1, "the model backend did not answer in time");
         assert!(begun.elapsed() < Duration::from_secs(60));
@@ -148,7 +188,10 @@ fn nobody_at_the_endpoint_is_a_failed_round_and_not_a_hang() {
     let run = |args: &[&str]| {
         let mut all = vec!["run", prompt.to_str().expect("text"), "hi"];
         all.extend(args);
-        place.runvil(all).env("RUNVIL_GATEWAY_URL", format!("http://127.0.0.1:{port}/v1")).run()
+        place
+            .runvil(all)
+            .env("RUNVIL_GATEWAY_URL", format!("http://127.0.0.1:{port}/v1"))
+            .run()
     };
     run(&["--model", "m"]).refused(1, "the connection to the model backend failed");
     run(&[]).refused(1, "no model can be picked from").says("--model");
@@ -161,7 +204,10 @@ fn a_model_list_that_is_no_use_is_one_clear_error() {
         ("empty-models", "the list is empty"),
         ("garbage-models", "model list was not a JSON list of models"),
     ] {
-        infer(behaviour).refused(1, "no model can be picked from").says(says).says("--model");
+        infer(behaviour)
+            .refused(1, "no model can be picked from")
+            .says(says)
+            .says("--model");
     }
 }
 
@@ -169,7 +215,11 @@ fn a_model_list_that_is_no_use_is_one_clear_error() {
 fn a_loop_calls_tools_through_the_gateway() {
     let place = Place::new();
     let run = place
-        .runvil(["run".as_ref(), common::shipped("research-person.md").as_os_str(), "Ada Lovelace".as_ref()])
+        .runvil([
+            "run".as_ref(),
+            common::shipped("research-person.md").as_os_str(),
+            "Ada Lovelace".as_ref(),
+        ])
         .server("tools")
         .run();
     run.completed("Ada Lovelace wrote the first program.");
@@ -177,7 +227,10 @@ fn a_loop_calls_tools_through_the_gateway() {
     assert_eq!(searches[0]["body"], serde_json::json!({ "query": "Ada Lovelace" }));
     let rounds = Server::shared().requests("tools", "chat/completions");
     let prose = rounds[0]["body"]["messages"][0]["content"].as_str().expect("text");
-    assert!(prose.ends_with("Your input is a request about a person:\nAda Lovelace"), "{prose}");
+    assert!(
+        prose.ends_with("Your input is a request about a person:\nAda Lovelace"),
+        "{prose}"
+    );
 }
 
 #[test]

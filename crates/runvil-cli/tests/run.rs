@@ -21,7 +21,11 @@ fn the_result_goes_to_standard_output_byte_for_byte() {
 fn a_failed_run_ends_with_status_1_and_its_kind_and_message() {
     let place = Place::new();
     let prompt = place.prompt("", "## A\n\n```lua\nerror('the reason', 0)\n```");
-    place.runvil(["run".as_ref(), prompt.as_os_str()]).run().refused(1, "the reason").says("(Lua)");
+    place
+        .runvil(["run".as_ref(), prompt.as_os_str()])
+        .run()
+        .refused(1, "the reason")
+        .says("(Lua)");
 }
 
 #[test]
@@ -29,7 +33,10 @@ fn a_prompt_that_does_not_parse_shows_its_line_with_a_caret() {
     let place = Place::new();
     let prompt = place.prompt("", "## A\n\n## A\n");
     let run = place.runvil(["run".as_ref(), prompt.as_os_str()]).run();
-    run.refused(1, "duplicate sibling section name `A`").says("prompt.md:11:1").says("11 | ## A").says("^");
+    run.refused(1, "duplicate sibling section name `A`")
+        .says("prompt.md:11:1")
+        .says("11 | ## A")
+        .says("^");
 }
 
 #[test]
@@ -42,7 +49,8 @@ fn an_unsupported_version_is_refused() {
         .refused(1, "unsupported runvil version: 1 (this build supports major 0)");
 }
 
-const FILES: &str = "input: { path: paper.md, description: The paper }\noutput: { path: report.md, description: The report }\n";
+const FILES: &str =
+    "input: { path: paper.md, description: The paper }\noutput: { path: report.md, description: The report }\n";
 const COPY: &str = "## A\n\n```lua\nstore.write('report.md', 'seen: ' .. store.read('paper.md'))\nreturn 'ok'\n```";
 
 #[test]
@@ -51,7 +59,14 @@ fn input_and_output_files_go_in_and_out() {
     let prompt = place.prompt(FILES, COPY);
     place.file("in.md", "# Päper\n");
     place
-        .runvil(["run", prompt.to_str().expect("text"), "--input", "in.md", "--output", "out.md"])
+        .runvil([
+            "run",
+            prompt.to_str().expect("text"),
+            "--input",
+            "in.md",
+            "--output",
+            "out.md",
+        ])
         .run()
         .completed("ok");
     assert_eq!(place.read("out.md"), "seen: # Päper\n");
@@ -62,7 +77,14 @@ fn a_dash_reads_the_input_text_from_standard_input() {
     let place = Place::new();
     let prompt = place.prompt(FILES, COPY);
     place
-        .runvil(["run", prompt.to_str().expect("text"), "--input", "-", "--output", "out.md"])
+        .runvil([
+            "run",
+            prompt.to_str().expect("text"),
+            "--input",
+            "-",
+            "--output",
+            "out.md",
+        ])
         .input("from a pipe")
         .run()
         .completed("ok");
@@ -96,8 +118,15 @@ fn a_declared_input_that_nobody_supplies_fails_the_run() {
 #[test]
 fn a_store_directory_keeps_what_a_run_writes() {
     let place = Place::new();
-    let prompt = place.prompt("", "## A\n\n```lua\nstore.append('log/a.md', 'x')\nreturn store.read('log/a.md')\n```");
-    let run = || place.runvil(["run", prompt.to_str().expect("text"), "--store", "kept"]).run();
+    let prompt = place.prompt(
+        "",
+        "## A\n\n```lua\nstore.append('log/a.md', 'x')\nreturn store.read('log/a.md')\n```",
+    );
+    let run = || {
+        place
+            .runvil(["run", prompt.to_str().expect("text"), "--store", "kept"])
+            .run()
+    };
     run().completed("x");
     run().completed("xx");
     assert_eq!(place.read("kept/log/a.md"), "xx");
@@ -106,22 +135,46 @@ fn a_store_directory_keeps_what_a_run_writes() {
 #[test]
 fn store_modes_and_read_only_stores_refuse_changes() {
     let place = Place::new();
-    let prompt = place.prompt("", "## A\n\n```lua\nlocal _, e = pcall(store.write, 'a.txt', 'x')\nreturn e.reason\n```");
+    let prompt = place.prompt(
+        "",
+        "## A\n\n```lua\nlocal _, e = pcall(store.write, 'a.txt', 'x')\nreturn e.reason\n```",
+    );
     let prompt = prompt.to_str().expect("text");
-    place.runvil(["run", prompt, "--read-only"]).run().completed("read_only");
-    place.runvil(["run", prompt, "--store-mode", "ask"]).run().completed("approval_required");
-    place.runvil(["run", prompt, "--store-mode", "plan"]).run().completed("permission_denied");
+    place
+        .runvil(["run", prompt, "--read-only"])
+        .run()
+        .completed("read_only");
+    place
+        .runvil(["run", prompt, "--store-mode", "ask"])
+        .run()
+        .completed("approval_required");
+    place
+        .runvil(["run", prompt, "--store-mode", "plan"])
+        .run()
+        .completed("permission_denied");
 }
 
 #[test]
 fn a_mount_lies_outside_the_stores_view() {
     let place = Place::new();
     place.file("docs/secret.txt", "x");
-    let prompt = place.prompt("", "## A\n\n```lua\nreturn tostring(store.exists('docs/secret.txt'))\n```");
+    let prompt = place.prompt(
+        "",
+        "## A\n\n```lua\nreturn tostring(store.exists('docs/secret.txt'))\n```",
+    );
     let prompt = prompt.to_str().expect("text");
-    place.runvil(["run", prompt, "--mount", "/docs=docs"]).run().completed("false");
-    place.runvil(["run", prompt, "--mount", "docs"]).run().refused(2, "there is no `=`");
-    place.runvil(["run", prompt, "--mount", "/docs=nowhere"]).run().refused(1, "there is no directory nowhere");
+    place
+        .runvil(["run", prompt, "--mount", "/docs=docs"])
+        .run()
+        .completed("false");
+    place
+        .runvil(["run", prompt, "--mount", "docs"])
+        .run()
+        .refused(2, "there is no `=`");
+    place
+        .runvil(["run", prompt, "--mount", "/docs=nowhere"])
+        .run()
+        .refused(1, "there is no directory nowhere");
 }
 
 #[test]
@@ -130,9 +183,15 @@ fn the_ui_snapshot_and_the_name_reach_the_prompt() {
     place.file("ui.json", r#"{"theme":"dark"}"#);
     let prompt = place.prompt("", "## A\n\n```lua\nreturn ui().theme\n```");
     let prompt = prompt.to_str().expect("text");
-    place.runvil(["run", prompt, "--ui", "ui.json", "--name", "n-7"]).run().completed("dark");
+    place
+        .runvil(["run", prompt, "--ui", "ui.json", "--name", "n-7"])
+        .run()
+        .completed("dark");
     place.file("ui.json", "{theme}");
-    place.runvil(["run", prompt, "--ui", "ui.json"]).run().refused(1, "the file is not JSON");
+    place
+        .runvil(["run", prompt, "--ui", "ui.json"])
+        .run()
+        .refused(1, "the file is not JSON");
 }
 
 const ASK: &str = "## A\n\n```lua\nlocal a, b = input.ask(), input.ask()\nreturn a .. '|' .. b\n```";
@@ -151,7 +210,10 @@ fn without_an_operator_a_prompt_that_asks_is_refused() {
     let place = Place::new();
     let prompt = place.prompt("uses: [user-input]\n", ASK);
     let notice = "- user-input needs runvil/input-broker, and the environment provides none";
-    place.runvil(["run".as_ref(), prompt.as_os_str(), "--no-operator".as_ref()]).run().refused(1, notice);
+    place
+        .runvil(["run".as_ref(), prompt.as_os_str(), "--no-operator".as_ref()])
+        .run()
+        .refused(1, notice);
 }
 
 #[test]
@@ -178,7 +240,15 @@ fn a_round_without_model_access_fails_and_a_prompt_without_rounds_does_not() {
     let place = Place::new();
     let silent = place.prompt("models: { w: {} }\n", "## A\n\n```lua\nreturn 'ok'\n```");
     place.runvil(["run".as_ref(), silent.as_os_str()]).run().completed("ok");
-    let prompt = place.prompt("models: { w: {} }\n", "## A\n\n```lua\nmodels.use('w')\nreturn models.infer('hi')\n```");
+    let prompt = place.prompt(
+        "models: { w: {} }\n",
+        "## A\n\n```lua\nmodels.use('w')\nreturn models.infer('hi')\n```",
+    );
+    place
+        .runvil(["run".as_ref(), prompt.as_os_str()])
+        .run()
+        .refused(1, "models.use label \"w\" is not a bound model role")
+        .says("no model is configured; set RUNVIL_GATEWAY_URL");
     place
         .runvil(["run", prompt.to_str().expect("text"), "--model", "m"])
         .run()
@@ -189,8 +259,15 @@ fn a_round_without_model_access_fails_and_a_prompt_without_rounds_does_not() {
 fn an_unusable_gateway_variable_is_a_setup_error() {
     let place = Place::new();
     let echo = shipped("echo.md");
-    let run = |url: &str| place.runvil(["run".as_ref(), echo.as_os_str()]).env("RUNVIL_GATEWAY_URL", url).run();
-    run("ftp://host/v1").refused(2, "gateway URL must use the http or https scheme").does_not_say("ftp://");
+    let run = |url: &str| {
+        place
+            .runvil(["run".as_ref(), echo.as_os_str()])
+            .env("RUNVIL_GATEWAY_URL", url)
+            .run()
+    };
+    run("ftp://host/v1")
+        .refused(2, "gateway URL must use the http or https scheme")
+        .does_not_say("ftp://");
     run("https://gate.example/v1").refused(2, "missing environment variable: RUNVIL_GATEWAY_API_KEY");
     run("").refused(2, "gateway URL must be an absolute URL");
 }
@@ -208,7 +285,14 @@ fn a_result_that_nobody_reads_is_no_panic() {
 #[test]
 fn nothing_is_asked_of_an_endpoint_that_a_prompt_does_not_need() {
     let place = Place::new();
-    place.runvil(["run".as_ref(), shipped("echo.md").as_os_str(), "x".as_ref()]).server("unneeded").run().completed("x");
+    place
+        .runvil(["run".as_ref(), shipped("echo.md").as_os_str(), "x".as_ref()])
+        .server("unneeded")
+        .run()
+        .completed("x");
     assert!(Server::shared().requests("unneeded", "models").is_empty());
-    assert!(fs::read_dir(place.path(".")).expect("a directory").next().is_none(), "a run leaves nothing behind");
+    assert!(
+        fs::read_dir(place.path(".")).expect("a directory").next().is_none(),
+        "a run leaves nothing behind"
+    );
 }

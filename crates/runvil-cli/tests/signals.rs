@@ -13,7 +13,9 @@ use std::{
 use common::{Outcome, Place, Server};
 
 fn signal(child: &Child, name: &str) {
-    let sent = Command::new("kill").args([format!("-{name}"), child.id().to_string()]).status();
+    let sent = Command::new("kill")
+        .args([format!("-{name}"), child.id().to_string()])
+        .status();
     assert!(sent.expect("kill runs").success());
 }
 
@@ -24,7 +26,10 @@ fn ended(child: Child) -> Outcome {
 /// Starts a prompt whose round never comes back, and waits until the round is out.
 fn waiting(place: &Place, behaviour: &str, body: &str) -> Child {
     let prompt = place.prompt("models: { w: {} }\n", body);
-    let child = place.runvil(["run", prompt.to_str().expect("text"), "", "--model", "m"]).server(behaviour).spawn();
+    let child = place
+        .runvil(["run", prompt.to_str().expect("text"), "", "--model", "m"])
+        .server(behaviour)
+        .spawn();
     let begun = Instant::now();
     while Server::shared().requests(behaviour, "chat/completions").is_empty() {
         assert!(begun.elapsed() < Duration::from_secs(60), "the round is sent");
@@ -57,7 +62,9 @@ const SPINS: &str = "## A\n\n```lua\nstore.write('started', '')\nwhile true do e
 /// Starts a prompt that spins in Lua, and waits until it does.
 fn spinning(place: &Place) -> Child {
     let prompt = place.prompt("", SPINS);
-    let child = place.runvil(["run", prompt.to_str().expect("text"), "", "--store", "store"]).spawn();
+    let child = place
+        .runvil(["run", prompt.to_str().expect("text"), "", "--store", "store"])
+        .spawn();
     let begun = Instant::now();
     while !place.path("store/started").exists() {
         assert!(begun.elapsed() < Duration::from_secs(60), "the run starts");

@@ -9,8 +9,7 @@ use std::{
 use runvil_engine::{RunError, RunErrorKind, RunOutcome, prompt::Prompt};
 use runvil_harness::{Host, Launch, RunControl, RunReport};
 use runvil_pack::{
-    Configuration, INPUT_BROKER, InputBroker, SEARCH_PROVIDER, SearchProvider, Services,
-    shipped::UserInputPlugin,
+    Configuration, INPUT_BROKER, InputBroker, SEARCH_PROVIDER, SearchProvider, Services, shipped::UserInputPlugin,
 };
 use runvil_syntax::Frontmatter;
 use runvil_web::{TOKIO_RUNTIME, WebPlugin};
@@ -35,14 +34,11 @@ pub(crate) fn run(args: &RunArgs) -> Result<Exit, Fault> {
     let source = files::read(&args.file, MAX_PROMPT_BYTES)?;
     // The run parses the file again, for its record. This parse tells what the command has to get ready.
     let parsed = Prompt::parse(&source, &args.name).result;
-    let declared = parsed
-        .as_ref()
-        .ok()
-        .map(|prompt| &prompt.tree().frontmatter);
+    let declared = parsed.as_ref().ok().map(|prompt| &prompt.tree().frontmatter);
     check_output(args, declared)?;
     let config = Config::load()?;
-    let runtime = Runtime::new()
-        .map_err(|error| Fault::failure(format_args!("the runtime does not start: {error}")))?;
+    let runtime =
+        Runtime::new().map_err(|error| Fault::failure(format_args!("the runtime does not start: {error}")))?;
     let exit = runtime.block_on(run_prompt(args, source, declared, &config));
     // A thread that waits for standard input, or for Lua that does not come back, must not hold up the end.
     runtime.shutdown_background();
@@ -74,8 +70,8 @@ async fn run_prompt(
 ) -> Result<Exit, Fault> {
     let gate = Gate::open(config)?;
     let declares_roles = declared.is_some_and(|frontmatter| !frontmatter.models.is_empty());
-    let models =
-        models::access(gate.as_ref(), config, args.model.as_deref(), declares_roles).await?;
+    let models = models::access(gate.as_ref(), config, args.model.as_deref(), declares_roles).await?;
+    let lacks_model = declares_roles && models.current.is_none();
     let search: Arc<dyn SearchProvider> = Arc::new(Gate::search(gate.as_ref()));
     let host = Host::builder()
         .service(SEARCH_PROVIDER, search)
@@ -97,14 +93,21 @@ async fn run_prompt(
         ..Launch::new(source.clone(), &args.name)
     };
     // From here on a signal ends the run and no longer the process.
-    let listening = Signals::listen()
-        .map_err(|error| Fault::failure(format_args!("signals cannot be heeded: {error}")))?;
+    let listening =
+        Signals::listen().map_err(|error| Fault::failure(format_args!("signals cannot be heeded: {error}")))?;
     let signals = tokio::spawn(signals::heed(listening, control));
     let mut live = LiveOutput::new();
     let report = host.run(launch, &mut live).await;
     signals.abort();
     live.end_line();
-    deliver(args, &source, report)
+    let exit = deliver(args, &source, report)?;
+    if exit == Exit::Failure && lacks_model {
+        out::note(
+            "  help: the prompt declares model roles, and no model is configured; set RUNVIL_GATEWAY_URL, or `url` under \
+             [endpoint] in runvil.toml",
+        );
+    }
+    Ok(exit)
 }
 
 /// The services of the run: its operator, unless nobody is there or standard input holds the input text.

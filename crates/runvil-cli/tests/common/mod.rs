@@ -22,7 +22,9 @@ pub(crate) struct Place {
 
 impl Place {
     pub(crate) fn new() -> Self {
-        Self { root: TempDir::new().expect("a directory") }
+        Self {
+            root: TempDir::new().expect("a directory"),
+        }
     }
 
     pub(crate) fn path(&self, name: &str) -> PathBuf {
@@ -187,7 +189,11 @@ impl Server {
                 REQUESTS.lock().unwrap_or_else(PoisonError::into_inner).push(request);
             }
         });
-        Self { port, requests: &REQUESTS, _process: Mutex::new(process) }
+        Self {
+            port,
+            requests: &REQUESTS,
+            _process: Mutex::new(process),
+        }
     }
 
     /// The API root under which the server behaves as said.
@@ -199,7 +205,11 @@ impl Server {
     pub(crate) fn requests(&self, behaviour: &str, endpoint: &str) -> Vec<Value> {
         let path = format!("/{behaviour}/{endpoint}");
         let requests = self.requests.lock().unwrap_or_else(PoisonError::into_inner);
-        requests.iter().filter(|request| request["path"] == path.as_str()).cloned().collect()
+        requests
+            .iter()
+            .filter(|request| request["path"] == path.as_str())
+            .cloned()
+            .collect()
     }
 }
 
@@ -207,7 +217,9 @@ impl Server {
 fn example(name: &str) -> PathBuf {
     let tests = std::env::current_exe().expect("the test's own path");
     let target = tests.parent().and_then(Path::parent).expect("a target directory");
-    target.join("examples").join(format!("{name}{}", std::env::consts::EXE_SUFFIX))
+    target
+        .join("examples")
+        .join(format!("{name}{}", std::env::consts::EXE_SUFFIX))
 }
 
 /// The path of a shipped prompt.
