@@ -89,7 +89,10 @@ fn the_endpoint_may_stand_in_the_configuration() {
         "Bearer k-2"
     );
     place.file("runvil.toml", "[endpoint]\nurl = 'https://gate.example/v1'\n");
-    run().refused(2, "missing environment variable: UNSET_KEY");
+    place
+        .runvil(["run", prompt.to_str().expect("text"), "hi"])
+        .run()
+        .refused(2, "missing environment variable: RUNVIL_GATEWAY_API_KEY");
 }
 
 #[test]
@@ -117,10 +120,6 @@ fn a_status_fails_the_round_in_its_own_words_and_the_body_stays_out() {
             "status-400-content_policy",
             "the model backend refused the request on content policy grounds (status 400)",
         ),
-        (
-            "status-413-context_length_exceeded",
-            "the request is larger than the model's context window (status 413)",
-        ),
         ("status-418", "the model backend rejected the request (status 418)"),
     ] {
         infer(behaviour)
@@ -128,6 +127,15 @@ fn a_status_fails_the_round_in_its_own_words_and_the_body_stays_out() {
             .says("(Completion)")
             .does_not_say("private");
     }
+}
+
+#[test]
+fn a_request_that_the_server_finds_too_large_exhausts_the_context() {
+    let says = "context exhausted: the provider rejected the request as exceeding the model's context window";
+    infer("status-413-context_length_exceeded")
+        .refused(1, says)
+        .says("(ContextExhausted)")
+        .does_not_say("private");
 }
 
 #[test]
