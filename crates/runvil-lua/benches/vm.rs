@@ -22,11 +22,7 @@ fn config() -> VmConfig {
 }
 
 fn bare() -> Lua {
-    Lua::new_with(
-        StdLib::STRING | StdLib::TABLE | StdLib::MATH,
-        LuaOptions::new(),
-    )
-    .unwrap()
+    Lua::new_with(StdLib::STRING | StdLib::TABLE | StdLib::MATH, LuaOptions::new()).unwrap()
 }
 
 fn chunk(source: &str) -> Chunk {
@@ -75,9 +71,7 @@ mod suspending {
         let vm = Vm::new(&config()).unwrap();
         let suspend = vm.load_helper(&SUSPEND, ()).unwrap().pop_front();
         vm.lua().globals().raw_set("suspend", suspend).unwrap();
-        let mut block = vm
-            .start(&chunk("while true do pcall(suspend, 1) end"))
-            .unwrap();
+        let mut block = vm.start(&chunk("while true do pcall(suspend, 1) end")).unwrap();
         vm.resume(&mut block, Resume::Start);
         bencher.bench_local(|| vm.resume(&mut block, Resume::Values(MultiValue::new())));
     }

@@ -11,22 +11,14 @@ use std::sync::Arc;
 
 use common::{failed, request, returned, runtime_message, vm};
 use mlua::{IntoLuaMulti, MultiValue, Value};
-use runvil_lua::{
-    BlockFailure, BlockStep, Chunk, CompileError, Failure, FieldValue, Helper, Resume,
-};
+use runvil_lua::{BlockFailure, BlockStep, Chunk, CompileError, Failure, FieldValue, Helper, Resume};
 
 static SUSPEND: Helper = Helper::new("runvil/test.lua", "return suspend, fail");
 
 fn with_kit(vm: &runvil_lua::Vm) {
     let mut values = vm.load_helper(&SUSPEND, ()).unwrap();
-    vm.lua()
-        .globals()
-        .raw_set("suspend", values.pop_front())
-        .unwrap();
-    vm.lua()
-        .globals()
-        .raw_set("fail", values.pop_front())
-        .unwrap();
+    vm.lua().globals().raw_set("suspend", values.pop_front()).unwrap();
+    vm.lua().globals().raw_set("fail", values.pop_front()).unwrap();
 }
 
 fn chunk(source: &str) -> Chunk {
@@ -46,10 +38,7 @@ fn a_compile_error_keeps_the_compilers_text() {
 fn a_block_returns_its_values() {
     let vm = vm();
     let mut block = vm.start(&chunk("return 1, 'x', nil")).unwrap();
-    assert_eq!(
-        returned(vm.resume(&mut block, Resume::Start)),
-        ["1", "x", "nil"]
-    );
+    assert_eq!(returned(vm.resume(&mut block, Resume::Start)), ["1", "x", "nil"]);
 }
 
 #[test]
@@ -61,10 +50,7 @@ fn a_request_carries_its_arguments_and_the_answer_is_returned() {
         .unwrap();
     assert_eq!(request(vm.resume(&mut block, Resume::Start)), ["read", "7"]);
     let answer = ("x", "y").into_lua_multi(vm.lua()).unwrap();
-    assert_eq!(
-        returned(vm.resume(&mut block, Resume::Values(answer))),
-        ["xy"]
-    );
+    assert_eq!(returned(vm.resume(&mut block, Resume::Values(answer))), ["xy"]);
 }
 
 #[test]
@@ -92,15 +78,7 @@ fn an_answer_that_fails_is_raised_as_an_error_value() {
         .with_field("count", 2);
     assert_eq!(
         returned(vm.resume(&mut block, Resume::Raise(failure))),
-        [
-            "false",
-            "table",
-            "store",
-            "not_found",
-            "2",
-            "gone",
-            "a gone b"
-        ]
+        ["false", "table", "store", "not_found", "2", "gone", "a gone b"]
     );
 }
 
@@ -111,9 +89,7 @@ fn an_uncaught_failure_gives_its_origin_back() {
     let mut block = vm.start(&chunk("suspend('read')")).unwrap();
     request(vm.resume(&mut block, Resume::Start));
     let failure = Failure::new("store", "gone").with_origin(Arc::new(41_u8));
-    let BlockFailure::Raised { failure, located } =
-        failed(vm.resume(&mut block, Resume::Raise(failure)))
-    else {
+    let BlockFailure::Raised { failure, located } = failed(vm.resume(&mut block, Resume::Raise(failure))) else {
         panic!("not raised");
     };
     assert_eq!(failure.origin.unwrap().downcast_ref::<u8>(), Some(&41));
@@ -145,10 +121,7 @@ fn a_value_raised_again_at_once_gives_its_origin_back_and_later_is_rebuilt() {
             BlockFailure::Rebuilt { failure, .. } => {
                 assert!(again && failure.origin.is_none());
                 assert_eq!(failure.kind, "tool");
-                assert_eq!(
-                    failure.fields,
-                    [("task".into(), FieldValue::Str("0.1".into()))]
-                );
+                assert_eq!(failure.fields, [("task".into(), FieldValue::Str("0.1".into()))]);
             }
             other => panic!("{other:?}"),
         }
@@ -167,22 +140,16 @@ fn a_failure_built_in_lua_is_known_until_the_next_suspending_call() {
     };
     assert_eq!(failure.kind, "tasks_live");
     assert_eq!(failure.message, "still live");
-    assert_eq!(
-        failure.fields,
-        [("tasks".into(), FieldValue::Str("0.1".into()))]
-    );
+    assert_eq!(failure.fields, [("tasks".into(), FieldValue::Str("0.1".into()))]);
 }
 
 #[test]
 fn a_native_failure_is_caught_as_an_error_value_with_its_message_alone() {
     let vm = vm();
     let lua = vm.lua();
-    let refuse = lua.create_function(|_, ()| -> mlua::Result<()> {
-        Err(Failure::new("store", "no room").into())
-    });
+    let refuse = lua.create_function(|_, ()| -> mlua::Result<()> { Err(Failure::new("store", "no room").into()) });
     lua.globals().raw_set("refuse", refuse.unwrap()).unwrap();
-    let guard =
-        lua.create_function(|_, ()| -> mlua::Result<()> { Err(mlua::Error::runtime("sealed")) });
+    let guard = lua.create_function(|_, ()| -> mlua::Result<()> { Err(mlua::Error::runtime("sealed")) });
     lua.globals().raw_set("guard", guard.unwrap()).unwrap();
     let source = "local _, a = pcall(refuse) local _, b = pcall(guard)
         return a.kind, tostring(a), b.kind, tostring(b), getmetatable(a) == getmetatable(b)";
@@ -213,10 +180,7 @@ fn xpcall_hands_the_handler_the_error_value() {
     with_kit(&vm);
     let source = "return xpcall(fail, function(e) return e.kind .. ':' .. e end, 'tool', 'broke')";
     let mut block = vm.start(&chunk(source)).unwrap();
-    assert_eq!(
-        returned(vm.resume(&mut block, Resume::Start)),
-        ["false", "tool:broke"]
-    );
+    assert_eq!(returned(vm.resume(&mut block, Resume::Start)), ["false", "tool:broke"]);
 }
 
 #[test]
@@ -248,20 +212,13 @@ fn a_runtime_error_names_its_place_twice_and_carries_the_mapped_traceback() {
 #[test]
 fn a_library_maps_to_its_own_lines() {
     let vm = vm();
-    let library = Chunk::compile(
-        "function boom()\n error('deep') end",
-        "section `lib` prologue",
-        50,
-    )
-    .unwrap();
+    let library = Chunk::compile("function boom()\n error('deep') end", "section `lib` prologue", 50).unwrap();
     let load = vm.load(&library).unwrap();
     vm.lua().globals().raw_set("load_lib", load).unwrap();
     let mut block = vm.start(&chunk("load_lib()\nboom()\nreturn 1")).unwrap();
     let message = runtime_message(vm.resume(&mut block, Resume::Start));
     assert!(
-        message.starts_with(
-            "section `lib` prologue:51: runtime error: section `lib` prologue:51: deep\n"
-        ),
+        message.starts_with("section `lib` prologue:51: runtime error: section `lib` prologue:51: deep\n"),
         "{message}"
     );
     assert!(
@@ -290,14 +247,9 @@ fn a_lua_error_value_that_leaves_its_block_keeps_message_and_place() {
 #[test]
 fn a_table_of_the_authors_own_is_a_runtime_error() {
     let vm = vm();
-    let mut block = vm
-        .start(&chunk("error({ kind = 'tool', message = 'x' })"))
-        .unwrap();
+    let mut block = vm.start(&chunk("error({ kind = 'tool', message = 'x' })")).unwrap();
     let message = runtime_message(vm.resume(&mut block, Resume::Start));
-    assert!(
-        message.contains("(error object is a table value)"),
-        "{message}"
-    );
+    assert!(message.contains("(error object is a table value)"), "{message}");
 }
 
 #[test]
@@ -316,8 +268,5 @@ fn a_finished_block_cannot_be_resumed() {
     let vm = vm();
     let mut block = vm.start(&chunk("return 1")).unwrap();
     returned(vm.resume(&mut block, Resume::Start));
-    assert!(matches!(
-        vm.resume(&mut block, Resume::Start),
-        BlockStep::Failed(_)
-    ));
+    assert!(matches!(vm.resume(&mut block, Resume::Start), BlockStep::Failed(_)));
 }

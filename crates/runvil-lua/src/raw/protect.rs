@@ -45,11 +45,7 @@ pub(super) unsafe extern "C-unwind" fn xpcall(state: *mut lua_State) -> c_int {
 }
 
 /// Ends a protected call. `extra` is how many values below the results are not part of them.
-unsafe extern "C-unwind" fn finish(
-    state: *mut lua_State,
-    status: c_int,
-    extra: lua_KContext,
-) -> c_int {
+unsafe extern "C-unwind" fn finish(state: *mut lua_State, status: c_int, extra: lua_KContext) -> c_int {
     // SAFETY: called by Lua; this frame holds nothing that a raised error would have to drop.
     unsafe {
         if status == ffi::LUA_OK || status == ffi::LUA_YIELD {

@@ -7,10 +7,7 @@ use mlua::ffi::{self, lua_State};
 use mlua::{Function, Lua, Table};
 
 use super::stock::{learn, stock};
-use super::{
-    CFunction, Shared, error_value, globals, iterate, pattern, protect, random, sort, suspend,
-    tables, text,
-};
+use super::{CFunction, Shared, error_value, globals, iterate, pattern, protect, random, sort, suspend, tables, text};
 
 /// What a VM's setup needs.
 pub(crate) struct Setup<'a> {

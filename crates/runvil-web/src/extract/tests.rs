@@ -29,19 +29,13 @@ fn a_page_is_reduced_to_its_article_with_links_resolved() {
     let found = extract(&article_page(8), &address(), false);
     assert_eq!(found.label, ExtractionLabel::Readability);
     assert!(
-        found
-            .text
-            .contains("[orchard notes](https://site.example/dir/trees#3)"),
+        found.text.contains("[orchard notes](https://site.example/dir/trees#3)"),
         "{}",
         found.text
     );
     assert!(found.text.contains("**pruned**"), "{}", found.text);
     for boilerplate in ["site menu", "site footer", "var x", "color: red"] {
-        assert!(
-            !found.text.contains(boilerplate),
-            "{boilerplate}: {}",
-            found.text
-        );
+        assert!(!found.text.contains(boilerplate), "{boilerplate}: {}", found.text);
     }
 }
 
@@ -60,10 +54,7 @@ fn a_whole_page_keeps_everything_but_its_code() {
 #[test]
 fn a_table_survives_as_a_table() {
     let table = "<table><tr><th>A</th><th>B</th></tr><tr><td>1</td><td>2</td></tr></table>";
-    assert_eq!(
-        extract(table, &address(), true).text,
-        "| A | B |\n| - | - |\n| 1 | 2 |"
-    );
+    assert_eq!(extract(table, &address(), true).text, "| A | B |\n| - | - |\n| 1 | 2 |");
 }
 
 #[test]
@@ -90,10 +81,7 @@ fn the_threshold_counts_bytes_of_trimmed_markdown() {
         extract(&page(50), &address(), false).label,
         ExtractionLabel::Readability
     );
-    assert_eq!(
-        extract(&page(49), &address(), false).label,
-        ExtractionLabel::RawHtml
-    );
+    assert_eq!(extract(&page(49), &address(), false).label, ExtractionLabel::RawHtml);
 }
 
 #[test]
@@ -104,15 +92,9 @@ fn a_long_address_is_shortened_before_links_repeat_it() {
             format!("https://site.example/dir/page?q={long}"),
             "https://site.example/dir/page",
         ),
-        (
-            format!("https://site.example/{long}"),
-            "https://site.example/",
-        ),
+        (format!("https://site.example/{long}"), "https://site.example/"),
     ] {
-        assert_eq!(
-            short_address(&Url::parse(&address).expect("a URL")).as_str(),
-            base
-        );
+        assert_eq!(short_address(&Url::parse(&address).expect("a URL")).as_str(), base);
     }
     assert_eq!(short_address(&address()), address());
 }
@@ -143,9 +125,7 @@ fn tags_nested_too_deep_become_siblings_and_keep_their_text() {
 #[test]
 fn lists_and_quotes_nested_too_deep_indent_no_further() {
     assert_eq!(
-        rendered(&"<blockquote><p>a</p>".repeat(5), small())
-            .lines()
-            .last(),
+        rendered(&"<blockquote><p>a</p>".repeat(5), small()).lines().last(),
         Some("> > > a")
     );
     let list = rendered(&"<ul><li>a".repeat(6), small());
@@ -156,11 +136,7 @@ fn lists_and_quotes_nested_too_deep_indent_no_further() {
 #[test]
 fn a_page_ends_with_the_node_or_the_text_that_reaches_a_limit() {
     let nodes = rendered(&"<i>ab</i> ".repeat(5000), small());
-    assert!(
-        (200..600).contains(&nodes.matches("ab").count()),
-        "{}",
-        nodes.len()
-    );
+    assert!((200..600).contains(&nodes.matches("ab").count()), "{}", nodes.len());
     let text = rendered(&"abc ".repeat(10_000), small());
     assert!((10_000..20_000).contains(&text.len()), "{}", text.len());
 }
@@ -192,10 +168,7 @@ fn an_attribute_of_absurd_size_is_left_out() {
         &format!("<p>x <a href='/{long}'>y</a> <img alt=z src='/{long}'></p>"),
         small(),
     );
-    assert!(
-        text.starts_with("x y") || text.starts_with("x [y]"),
-        "{text}"
-    );
+    assert!(text.starts_with("x y") || text.starts_with("x [y]"), "{text}");
     assert!(text.len() < 20, "{text}");
     let page = article_page(4).replace(
         "<style>",

@@ -9,12 +9,8 @@ use std::time::Instant;
 
 use dom_query::{Document, NodeId};
 use html5ever::tendril::StrTendril;
-use html5ever::tokenizer::{
-    BufferQueue, Tag, TagKind, Token, TokenSink, TokenSinkResult, Tokenizer, TokenizerOpts,
-};
-use html5ever::tree_builder::{
-    ElementFlags, NodeOrText, QuirksMode, TreeBuilder, TreeBuilderOpts, TreeSink,
-};
+use html5ever::tokenizer::{BufferQueue, Tag, TagKind, Token, TokenSink, TokenSinkResult, Tokenizer, TokenizerOpts};
+use html5ever::tree_builder::{ElementFlags, NodeOrText, QuirksMode, TreeBuilder, TreeBuilderOpts, TreeSink};
 use html5ever::{Attribute, QualName, TokenizerResult, local_name};
 
 use super::limits::Limits;
@@ -130,8 +126,7 @@ impl TokenSink for Gate {
     }
 
     fn adjusted_current_node_present_but_not_in_html_namespace(&self) -> bool {
-        self.builder
-            .adjusted_current_node_present_but_not_in_html_namespace()
+        self.builder.adjusted_current_node_present_but_not_in_html_namespace()
     }
 }
 
@@ -152,10 +147,7 @@ impl ShallowTree {
     /// Where an element that belongs under `parent` is hung: there, or under the lowest ancestor that has room.
     fn place(&self, parent: NodeId, child: NodeId) -> NodeId {
         let mut path = vec![parent];
-        while let Some(above) = path
-            .last()
-            .and_then(|node| self.document.tree.parent_of(node))
-        {
+        while let Some(above) = path.last().and_then(|node| self.document.tree.parent_of(node)) {
             path.push(above.id);
         }
         path.reverse();
@@ -178,10 +170,7 @@ impl ShallowTree {
         self.document.tree.get_name(node).is_some_and(|name| {
             matches!(
                 name.local,
-                local_name!("blockquote")
-                    | local_name!("ul")
-                    | local_name!("ol")
-                    | local_name!("menu")
+                local_name!("blockquote") | local_name!("ul") | local_name!("ol") | local_name!("menu")
             )
         })
     }
@@ -204,12 +193,7 @@ impl TreeSink for ShallowTree {
         self.document
     }
 
-    fn create_element(
-        &self,
-        name: QualName,
-        mut attributes: Vec<Attribute>,
-        flags: ElementFlags,
-    ) -> NodeId {
+    fn create_element(&self, name: QualName, mut attributes: Vec<Attribute>, flags: ElementFlags) -> NodeId {
         attributes.truncate(ATTRIBUTES);
         attributes.retain(|attribute| self.sensible(&name, attribute));
         self.document.create_element(name, attributes, flags)
@@ -225,12 +209,7 @@ impl TreeSink for ShallowTree {
         }
     }
 
-    fn append_based_on_parent_node(
-        &self,
-        element: &NodeId,
-        previous: &NodeId,
-        child: NodeOrText<NodeId>,
-    ) {
+    fn append_based_on_parent_node(&self, element: &NodeId, previous: &NodeId, child: NodeOrText<NodeId>) {
         if self.document.tree.parent_of(element).is_some() {
             self.append_before_sibling(element, child);
         } else {
@@ -276,14 +255,8 @@ impl TreeSink for ShallowTree {
         self.document.append_before_sibling(sibling, child);
     }
 
-    fn append_doctype_to_document(
-        &self,
-        name: StrTendril,
-        public_id: StrTendril,
-        system_id: StrTendril,
-    ) {
-        self.document
-            .append_doctype_to_document(name, public_id, system_id);
+    fn append_doctype_to_document(&self, name: StrTendril, public_id: StrTendril, system_id: StrTendril) {
+        self.document.append_doctype_to_document(name, public_id, system_id);
     }
 
     fn remove_from_parent(&self, target: &NodeId) {
@@ -295,7 +268,6 @@ impl TreeSink for ShallowTree {
     }
 
     fn is_mathml_annotation_xml_integration_point(&self, target: &NodeId) -> bool {
-        self.document
-            .is_mathml_annotation_xml_integration_point(target)
+        self.document.is_mathml_annotation_xml_integration_point(target)
     }
 }
