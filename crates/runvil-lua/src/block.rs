@@ -133,18 +133,19 @@ impl Block {
 fn answer(lua: &Lua, with: Resume) -> mlua::Result<MultiValue> {
     match with {
         Resume::Start => Ok(MultiValue::new()),
-        Resume::Values(values) => values.into_iter().map(|value| counted(lua, value)).collect(),
-        Resume::Build(build) => (build.0)(lua),
+        Resume::Values(values) => counted(lua, values),
+        Resume::Build(build) => counted(lua, (build.0)(lua)?),
         Resume::Raise(failure) => Err(failure.into()),
     }
 }
 
-/// Puts a string on the Lua heap, where the memory ceiling counts it: one that was made of a Rust `String` is not.
-fn counted(lua: &Lua, value: Value) -> mlua::Result<Value> {
-    match value {
+/// Puts strings on the Lua heap, where the memory ceiling counts them: one that was made of a Rust `String` is not.
+fn counted(lua: &Lua, values: MultiValue) -> mlua::Result<MultiValue> {
+    let count = |value| match value {
         Value::String(text) => lua.create_string(text.as_bytes()).map(Value::String),
         other => Ok(other),
-    }
+    };
+    values.into_iter().map(count).collect()
 }
 
 /// Under a cancel the interrupt wins over whatever was raised.

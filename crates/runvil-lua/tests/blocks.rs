@@ -11,7 +11,7 @@ use std::sync::Arc;
 
 use common::{failed, request, returned, runtime_message, vm};
 use mlua::{IntoLuaMulti, MultiValue, Value};
-use runvil_lua::{BlockFailure, BlockStep, Chunk, CompileError, Failure, FieldValue, Helper, Resume};
+use runvil_lua::{BlockFailure, BlockStep, Build, Chunk, CompileError, Failure, FieldValue, Helper, Resume};
 
 static SUSPEND: Helper = Helper::new("runvil/test.lua", "return suspend, fail");
 
@@ -269,4 +269,67 @@ fn a_finished_block_cannot_be_resumed() {
     let mut block = vm.start(&chunk("return 1")).unwrap();
     returned(vm.resume(&mut block, Resume::Start));
     assert!(matches!(vm.resume(&mut block, Resume::Start), BlockStep::Failed(_)));
+}
+
+#[test]
+fn a_variable_to_close_sees_the_error_value() {
+    let vm = vm();
+    let refuse = vm.lua().create_function(|_, ()| -> mlua::Result<()> {
+        Err(Failure::new("store", "no room").with_field("path", "a.txt").into())
+    });
+    vm.lua().globals().raw_set("refuse", refuse.unwrap()).unwrap();
+    let source = "local seen
+        local _, e = pcall(function()
+          local x <close> = setmetatable({}, { __close = function(_, e) seen = { e.kind, e.path, tostring(e), 'a ' .. e, e .. ' b' } end })
+          refuse()
+        end)
+        return e.kind, table.unpack(seen)";
+    let mut block = vm.start(&chunk(source)).unwrap();
+    assert_eq!(
+        returned(vm.resume(&mut block, Resume::Start)),
+        ["store", "store", "a.txt", "no room", "a no room", "no room b"]
+    );
+}
+
+#[test]
+fn a_memory_error_while_an_answer_is_built_is_raised_in_the_block() {
+    let vm = vm();
+    with_kit(&vm);
+    let mut block = vm
+        .start(&chunk("local ok, e = pcall(suspend) return ok, e.kind, e.message"))
+        .unwrap();
+    request(vm.resume(&mut block, Resume::Start));
+    let build = Build::new(|_| Err(mlua::Error::MemoryError("not enough memory".to_owned())));
+    assert_eq!(
+        returned(vm.resume(&mut block, Resume::Build(build))),
+        ["false", "lua", "memory error: not enough memory"]
+    );
+}
+
+#[test]
+fn many_caught_failures_do_not_pile_up() {
+    let vm = vm();
+    let refuse = vm
+        .lua()
+        .create_function(|_, ()| -> mlua::Result<()> { Err(Failure::new("store", "no").into()) });
+    vm.lua().globals().raw_set("refuse", refuse.unwrap()).unwrap();
+    let source = "for i = 1, 100000 do pcall(refuse) end return 'done'";
+    let mut block = vm.start(&chunk(source)).unwrap();
+    assert_eq!(returned(vm.resume(&mut block, Resume::Start)), ["done"]);
+    assert!(vm.lua().used_memory() < 16 * 1024 * 1024);
+}
+
+#[test]
+fn global_is_a_contextual_keyword() {
+    for source in [
+        "local global = 1",
+        "global declared",
+        "global <const> *",
+        "local store, pairs = 1, 2",
+    ] {
+        Chunk::compile(source, "section `Dock` prologue", 1).unwrap();
+    }
+    for keyword in ["local goto = 1", "local until = 1"] {
+        Chunk::compile(keyword, "section `Dock` prologue", 1).unwrap_err();
+    }
 }

@@ -8,7 +8,7 @@ use std::ffi::c_int;
 
 use mlua::ffi::{self, lua_KContext, lua_State};
 
-use super::{Key, Shared};
+use super::{CFunction, Key, Shared};
 
 /// Registry slot of the Rust function that turns a Rust error into an error value.
 pub(super) static CONVERT: Key = Key::new();
@@ -98,6 +98,71 @@ unsafe fn deliver(state: *mut lua_State) {
             }
             _ => {}
         }
+    }
+}
+
+/// Has a Rust error that an author sees before a protected call delivers it, in the handler of a variable to close,
+/// read as the error value that it would become.
+///
+/// # Safety
+///
+/// Protected mode, with the metatable of Rust errors on top of the stack and one free slot.
+pub(super) unsafe fn dress_rust_errors(state: *mut lua_State) {
+    // SAFETY: pushes and pops balance.
+    unsafe {
+        for (name, method) in [
+            (c"__index", rust_error_index as CFunction),
+            (c"__tostring", rust_error_tostring),
+            (c"__concat", rust_error_concat),
+        ] {
+            ffi::lua_pushcfunction(state, method);
+            ffi::lua_setfield(state, -2, name.as_ptr());
+        }
+    }
+}
+
+/// Replaces the argument, if it is a Rust error, by its error value.
+///
+/// # Safety
+///
+/// Called by a function that Lua called, with an argument at `index`.
+unsafe fn convert_argument(state: *mut lua_State, index: c_int) {
+    // SAFETY: one value is replaced by one value.
+    unsafe {
+        ffi::lua_pushvalue(state, index);
+        deliver(state);
+        ffi::lua_replace(state, index);
+    }
+}
+
+unsafe extern "C-unwind" fn rust_error_index(state: *mut lua_State) -> c_int {
+    // SAFETY: called by Lua; this frame holds nothing that a raised error would have to drop.
+    unsafe {
+        ffi::lua_settop(state, 2);
+        convert_argument(state, 1);
+        ffi::lua_gettable(state, 1);
+        1
+    }
+}
+
+unsafe extern "C-unwind" fn rust_error_tostring(state: *mut lua_State) -> c_int {
+    // SAFETY: called by Lua; this frame holds nothing that a raised error would have to drop.
+    unsafe {
+        ffi::lua_settop(state, 1);
+        convert_argument(state, 1);
+        ffi::luaL_tolstring(state, 1, std::ptr::null_mut());
+        1
+    }
+}
+
+unsafe extern "C-unwind" fn rust_error_concat(state: *mut lua_State) -> c_int {
+    // SAFETY: called by Lua; this frame holds nothing that a raised error would have to drop.
+    unsafe {
+        ffi::lua_settop(state, 2);
+        convert_argument(state, 1);
+        convert_argument(state, 2);
+        ffi::lua_concat(state, 2);
+        1
     }
 }
 

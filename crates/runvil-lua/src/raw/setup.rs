@@ -4,7 +4,7 @@ use std::ffi::CStr;
 use std::sync::Arc;
 
 use mlua::ffi::{self, lua_State};
-use mlua::{Function, Lua, Table};
+use mlua::{Function, Lua, Table, Value};
 
 use super::stock::{learn, stock};
 use super::{CFunction, Shared, error_value, globals, iterate, pattern, protect, random, sort, suspend, tables, text};
@@ -69,9 +69,13 @@ const REMOVED: [&CStr; 10] = [
 
 /// Makes the sandbox.
 pub(crate) fn set_up(lua: &Lua, setup: &Setup<'_>) -> mlua::Result<()> {
+    let rust_error = Value::Error(Box::new(mlua::Error::runtime("")));
     // SAFETY: runs in protected mode on the main thread before any author code; pushes and pops balance.
     unsafe {
-        lua.exec_raw::<()>(setup.convert, |state| {
+        lua.exec_raw::<()>((setup.convert, rust_error), |state| {
+            ffi::lua_getmetatable(state, 2);
+            protect::dress_rust_errors(state);
+            ffi::lua_settop(state, 1);
             learn(state);
             setup.shared.attach(state);
             ffi::lua_rawsetp(state, ffi::LUA_REGISTRYINDEX, protect::CONVERT.address());

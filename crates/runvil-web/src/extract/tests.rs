@@ -1,6 +1,8 @@
 use std::fmt::Write as _;
 use std::time::Duration;
 
+use proptest::prelude::*;
+
 use super::*;
 
 fn address() -> Url {
@@ -151,6 +153,11 @@ fn scripts_and_styles_do_not_count_as_text() {
 }
 
 #[test]
+fn a_drawing_hides_no_text_after_it() {
+    assert!(rendered("<svg><style/><script/></svg><p>after</p>", small()).ends_with("after"));
+}
+
+#[test]
 fn formatting_that_is_opened_again_in_each_paragraph_stays_within_the_nodes() {
     let mut page = String::new();
     for index in 0..2000 {
@@ -217,6 +224,52 @@ fn hostile_shapes_end() {
     ] {
         for whole in [false, true] {
             extract_within(&page, &address(), whole, limits);
+        }
+    }
+}
+
+/// Pieces from which a page of any shape can be put together, well-formed or not.
+const PIECES: [&str; 32] = [
+    "<p>",
+    "</p>",
+    "<div>",
+    "</div>",
+    "<b>",
+    "</b>",
+    "<a href='/x'>",
+    "</a>",
+    "<table>",
+    "</table>",
+    "<tr>",
+    "<td>",
+    "</td>",
+    "<ul>",
+    "<li>",
+    "</ul>",
+    "<ol start=9>",
+    "<blockquote>",
+    "</blockquote>",
+    "<pre>",
+    "</pre>",
+    "<code>",
+    "<br>",
+    "<img src=a alt=b>",
+    "<svg>",
+    "<script>",
+    "</script>",
+    "<!--",
+    "-->",
+    "<template>",
+    "text, and more ",
+    "\n\u{a0}&lt;`|*",
+];
+
+proptest! {
+    #[test]
+    fn any_soup_of_tags_is_rendered(pieces in prop::collection::vec(prop::sample::select(&PIECES[..]), 0..80)) {
+        let page = pieces.concat();
+        for whole in [false, true] {
+            extract_within(&page, &address(), whole, small());
         }
     }
 }

@@ -9,7 +9,7 @@ use std::time::Instant;
 
 use dom_query::{Document, NodeId};
 use html5ever::tendril::StrTendril;
-use html5ever::tokenizer::{BufferQueue, Tag, TagKind, Token, TokenSink, TokenSinkResult, Tokenizer, TokenizerOpts};
+use html5ever::tokenizer::{BufferQueue, Tag, Token, TokenSink, TokenSinkResult, Tokenizer, TokenizerOpts};
 use html5ever::tree_builder::{ElementFlags, NodeOrText, QuirksMode, TreeBuilder, TreeBuilderOpts, TreeSink};
 use html5ever::{Attribute, QualName, TokenizerResult, local_name};
 
@@ -92,10 +92,13 @@ impl Gate {
         true
     }
 
-    fn note_tag(&self, tag: &Tag) {
-        if matches!(tag.name, local_name!("script") | local_name!("style")) {
-            self.in_code.set(tag.kind == TagKind::StartTag);
-        }
+    /// Hands on a tag, and notes whether what follows is code. In the midst of code no tag comes but the one that ends
+    /// it; a `style` or `script` of an embedded drawing is no code to the parser.
+    fn take_tag(&self, tag: Tag, line: u64) -> TokenSinkResult<NodeId> {
+        let code = matches!(tag.name, local_name!("script") | local_name!("style"));
+        let result = self.builder.process_token(Token::TagToken(tag), line);
+        self.in_code.set(code && matches!(result, TokenSinkResult::RawData(_)));
+        result
     }
 }
 
@@ -103,15 +106,12 @@ impl TokenSink for Gate {
     type Handle = NodeId;
 
     fn process_token(&self, token: Token, line: u64) -> TokenSinkResult<NodeId> {
-        let wanted = match &token {
+        let wanted = match token {
             Token::EOFToken => true,
             _ if self.is_closed() => false,
-            Token::CharacterTokens(text) => self.takes_text(text),
+            Token::TagToken(tag) => return self.take_tag(tag, line),
+            Token::CharacterTokens(ref text) => self.takes_text(text),
             Token::CommentToken(_) | Token::ParseError(_) => false,
-            Token::TagToken(tag) => {
-                self.note_tag(tag);
-                true
-            }
             Token::DoctypeToken(_) | Token::NullCharacterToken => true,
         };
         if wanted {
