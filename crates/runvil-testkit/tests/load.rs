@@ -88,3 +88,14 @@ fn values_that_cannot_be_meant_are_refused() {
         assert!(error.message.contains(says), "{error}");
     }
 }
+
+#[test]
+fn the_empty_line_between_two_cases_belongs_to_no_text() {
+    let text = format!(
+        "{HEAD}  host:\n    args: |+\n      a\n\n\n{}",
+        HEAD.replace("first", "second")
+    );
+    let file = CaseFile::parse(Path::new("cases.yaml"), &text).expect("a readable case file");
+    assert_eq!(file.cases[0].host.args, "a\n\n");
+    assert_eq!(file.cases[1].place.line, 11);
+}

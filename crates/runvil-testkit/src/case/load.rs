@@ -75,6 +75,7 @@ impl CaseFile {
     /// # Errors
     /// As [`CaseFile::read`].
     pub fn parse(path: &Path, text: &str) -> Result<Self, LoadError> {
+        let text = &without_separators(text);
         let decoded: Vec<Spanned<Case>> = decode(text).map_err(|error| refused(path, text, &error))?;
         let mut cases = Vec::with_capacity(decoded.len());
         for Spanned {
@@ -100,6 +101,12 @@ impl CaseFile {
             cases,
         })
     }
+}
+
+/// The text with a comment in place of the empty line that separates two cases. YAML would count it to a text that keeps
+/// its line breaks (`|+`) and ends the case before. Every line keeps its number.
+fn without_separators(text: &str) -> String {
+    text.replace("\n\n- id:", "\n#\n- id:")
 }
 
 fn decode<'de, T: Deserialize<'de>>(text: &'de str) -> Result<T, serde_saphyr::Error> {
