@@ -153,6 +153,30 @@ fn scripts_and_styles_do_not_count_as_text() {
 }
 
 #[test]
+fn long_text_is_broken_up_without_a_trace() {
+    let words = "word & ".repeat(20_000);
+    let limits = Limits {
+        text: 1_000_000,
+        ..small()
+    };
+    assert_eq!(rendered(&format!("<p>{words}</p>"), limits), words.trim());
+    let letters = "a&".repeat(60_000);
+    assert_eq!(rendered(&letters, limits), letters);
+    assert_eq!(
+        rendered(&format!("<pre>{letters}</pre>"), limits),
+        format!("```\n{letters}\n```")
+    );
+    let document = tree::parse(&format!("<table>{letters}</table>"), limits).expect("a shallow tree");
+    let longest = document
+        .root()
+        .descendants_it()
+        .filter(|node| node.is_text())
+        .map(|node| node.text().len())
+        .max();
+    assert!(longest.is_some_and(|length| length <= 40_000), "{longest:?}");
+}
+
+#[test]
 fn a_drawing_hides_no_text_after_it() {
     assert!(rendered("<svg><style/><script/></svg><p>after</p>", small()).ends_with("after"));
 }

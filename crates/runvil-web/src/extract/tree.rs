@@ -30,12 +30,14 @@ pub(super) fn parse(html: &str, limits: Limits) -> Option<Document> {
             ShallowTree {
                 document: Document::default(),
                 limits,
+                run: Cell::new(None),
             },
             options,
         ),
         limits,
         text: Cell::new(0),
         in_code: Cell::new(false),
+        closed: Cell::new(false),
     };
     let tokenizer = Tokenizer::new(gate, TokenizerOpts::default());
     feed(&tokenizer, html, limits);
@@ -49,7 +51,12 @@ fn feed(tokenizer: &Tokenizer<Gate>, html: &str, limits: Limits) {
     let started = Instant::now();
     let queue = BufferQueue::default();
     let mut rest = html;
-    while !rest.is_empty() && !tokenizer.sink.is_closed() && started.elapsed() < limits.time {
+    while !rest.is_empty() {
+        if tokenizer.sink.is_closed() || started.elapsed() >= limits.time {
+            // What the tokenizer still holds is half a token.
+            tokenizer.sink.closed.set(true);
+            return;
+        }
         let (next, later) = rest.split_at(beginning(rest, STRIDE).len());
         rest = later;
         queue.push_back(StrTendril::from(next));
@@ -76,11 +83,12 @@ struct Gate {
     limits: Limits,
     text: Cell<usize>,
     in_code: Cell<bool>,
+    closed: Cell<bool>,
 }
 
 impl Gate {
     fn is_closed(&self) -> bool {
-        self.text.get() >= self.limits.text || self.builder.sink.nodes() >= self.limits.nodes
+        self.closed.get() || self.text.get() >= self.limits.text || self.builder.sink.nodes() >= self.limits.nodes
     }
 
     /// Counts text; that of scripts and styles, which is never shown, goes no further.
@@ -130,11 +138,24 @@ impl TokenSink for Gate {
     }
 }
 
-/// A tree that hangs an element that would lie too deep higher up, and keeps only attributes of a sensible size.
+/// A tree that hangs an element that would lie too deep higher up, keeps only attributes of a sensible size, and breaks
+/// up text of any length.
 struct ShallowTree {
     document: Document,
     limits: Limits,
+    run: Cell<Option<Run>>,
 }
+
+/// Text that has come in one place, in bytes, since the last break.
+#[derive(Clone, Copy)]
+struct Run {
+    place: NodeId,
+    length: usize,
+}
+
+/// The most text of a node, in bytes: writing a node out takes time in proportion to the square of its length when it
+/// holds much that must be escaped.
+const TEXT_NODE: usize = 32 * 1024;
 
 /// The most attributes that an element keeps.
 const ATTRIBUTES: usize = 64;
@@ -175,6 +196,21 @@ impl ShallowTree {
         })
     }
 
+    /// Counts text that comes at `place`, and says whether it starts a node of its own.
+    fn starts_node(&self, place: NodeId, length: usize) -> bool {
+        let before = self.run.get().filter(|run| run.place == place);
+        let before = before.map_or(0, |run| run.length);
+        let full = before + length > TEXT_NODE;
+        let length = if full { length } else { before + length };
+        self.run.set(Some(Run { place, length }));
+        full
+    }
+
+    /// An empty comment, which writes nothing and keeps the text on its two sides apart.
+    fn break_in_text(&self) -> NodeOrText<NodeId> {
+        NodeOrText::AppendNode(self.document.create_comment(StrTendril::new()))
+    }
+
     fn sensible(&self, element: &QualName, attribute: &Attribute) -> bool {
         let most = match element.local {
             local_name!("base") => self.limits.base,
@@ -205,7 +241,12 @@ impl TreeSink for ShallowTree {
                 let parent = self.place(*parent, child);
                 self.document.append(&parent, NodeOrText::AppendNode(child));
             }
-            text @ NodeOrText::AppendText(_) => self.document.append(parent, text),
+            NodeOrText::AppendText(text) => {
+                if self.starts_node(*parent, text.len()) {
+                    self.document.append(parent, self.break_in_text());
+                }
+                self.document.append(parent, NodeOrText::AppendText(text));
+            }
         }
     }
 
@@ -252,6 +293,12 @@ impl TreeSink for ShallowTree {
     }
 
     fn append_before_sibling(&self, sibling: &NodeId, child: NodeOrText<NodeId>) {
+        if let NodeOrText::AppendText(text) = &child
+            && self.starts_node(*sibling, text.len())
+        {
+            let comment = self.break_in_text();
+            self.document.append_before_sibling(sibling, comment);
+        }
         self.document.append_before_sibling(sibling, child);
     }
 
