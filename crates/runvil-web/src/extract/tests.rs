@@ -170,7 +170,7 @@ fn long_text_is_broken_up_without_a_trace() {
     let longest = document
         .root()
         .descendants_it()
-        .filter(|node| node.is_text())
+        .filter(dom_query::NodeRef::is_text)
         .map(|node| node.text().len())
         .max();
     assert!(longest.is_some_and(|length| length <= 40_000), "{longest:?}");
