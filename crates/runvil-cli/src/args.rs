@@ -17,13 +17,9 @@ pub(crate) struct Cli {
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
-    /// Run a prompt and print its result.
     Run(RunArgs),
-    /// Check that prompt files parse and their Lua compiles, without running anything.
     Check(CheckArgs),
-    /// Show what a prompt declares: its files, Packs, arguments and model roles.
     Contract(ContractArgs),
-    /// Run conformance cases.
     Test(TestArgs),
 }
 
@@ -34,7 +30,6 @@ pub(crate) enum Command {
 ///
 /// Ctrl-C stops the calls that wait, such as a model round; pressed again within 2 seconds it cancels the run. SIGTERM cancels.
 #[derive(Debug, Args)]
-#[command(verbatim_doc_comment)]
 pub(crate) struct RunArgs {
     /// The prompt file.
     pub(crate) file: PathBuf,
