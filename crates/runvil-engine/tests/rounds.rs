@@ -4,10 +4,9 @@
 use std::{collections::BTreeMap, sync::Arc};
 
 use runvil_engine::{
-    Answer, CompletionError, CompletionErrorKind, EffectKind, Event, EventKind, Limits, ModelId,
-    ModelInfo, ModelReply, ModelRound, Outcome, PackSnapshot, RawExchange, ReplyCall, Run,
-    RunFacts, RunOutcome, RunSetup, Step, StoreAccess, ThinkingMode, Usage, prompt::Prompt,
-    wire::Role,
+    Answer, CompletionError, CompletionErrorKind, EffectKind, Event, EventKind, Limits, ModelId, ModelInfo, ModelReply,
+    ModelRound, Outcome, PackSnapshot, RawExchange, ReplyCall, Run, RunFacts, RunOutcome, RunSetup, Step, StoreAccess,
+    ThinkingMode, Usage, prompt::Prompt, wire::Role,
 };
 use runvil_vfs::{Identity, StoreFailure};
 use serde_json::{Value, json};
@@ -101,10 +100,7 @@ impl Driven {
         let lua = ["lua_chunk_succeeded", "lua_chunk_started"];
         let events = self.events.iter().map(|event| {
             let mut event = json!(event.kind);
-            event
-                .as_object_mut()
-                .expect("an event is an object")
-                .remove("round");
+            event.as_object_mut().expect("an event is an object").remove("round");
             event
         });
         events
@@ -131,10 +127,7 @@ fn a_served_round_reports_everything_in_order_under_the_model_really_sent_to() {
         finish_reason: Some("length".to_owned()),
         reasoning: Some("hm".to_owned()),
         metrics: Some(json!({ "tokens_per_second": 9 })),
-        metadata_problems: vec![
-            "the usage is odd".to_owned(),
-            "so are the timings".to_owned(),
-        ],
+        metadata_problems: vec!["the usage is odd".to_owned(), "so are the timings".to_owned()],
         sent_to: Some("substitute".to_owned()),
         raw: Some(RawExchange {
             request: json!({ "a": 1 }),
@@ -169,9 +162,7 @@ fn every_request_of_a_chain_has_an_id_of_its_own_even_one_that_failed() {
     let mut driven = Driven::start("pcall(models.infer, 'a') return models.infer('b')");
     assert!(!driven.round().live);
     assert_eq!(driven.round().round.as_str(), "0#0");
-    driven.answer(Outcome::Err(CompletionError::new(
-        CompletionErrorKind::Transport,
-    )));
+    driven.answer(Outcome::Err(CompletionError::new(CompletionErrorKind::Transport)));
     assert_eq!(driven.round().round.as_str(), "0#1");
     driven.reply(text("r"));
     assert_eq!(driven.result(), "r");
@@ -193,9 +184,7 @@ fn a_reply_that_nobody_found_empty_raises_with_the_plain_message() {
             format!("empty_model_reply|empty model reply|{reason}|1")
         );
         let completed = driven.events.iter().find_map(|event| match &event.kind {
-            EventKind::ModelTurnCompleted { turn, message, .. } => {
-                Some((*turn, message.as_deref()))
-            }
+            EventKind::ModelTurnCompleted { turn, message, .. } => Some((*turn, message.as_deref())),
             _ => None,
         });
         assert_eq!(completed, Some((1, Some("empty model reply"))));
@@ -251,9 +240,7 @@ fn the_usage_of_an_infer_round_and_of_a_failed_one_is_no_measurement_of_the_list
 
 #[test]
 fn a_stop_gives_the_round_up_and_reports_no_failure() {
-    let mut driven = Driven::start(
-        "messages:user('q')\nlocal _, e = pcall(models.loop)\nreturn e.kind .. #messages",
-    );
+    let mut driven = Driven::start("messages:user('q')\nlocal _, e = pcall(models.loop)\nreturn e.kind .. #messages");
     let id = driven.step.effects[0].id;
     driven.run.answer(id, Answer::Dropped);
     driven.step = driven.run.step();
@@ -300,10 +287,7 @@ fn assert_sound(round: &ModelRound) {
     let mut last = None;
     for (index, message) in round.request.messages.iter().enumerate() {
         assert!(message.role != Role::System || index == 0, "{round:?}");
-        assert!(
-            message.role == Role::Tool || last != Some(message.role),
-            "{round:?}"
-        );
+        assert!(message.role == Role::Tool || last != Some(message.role), "{round:?}");
         match &message.tool_call_id {
             Some(id) => {
                 let open = pending.iter().position(|open| open == id);
