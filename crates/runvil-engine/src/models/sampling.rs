@@ -2,7 +2,10 @@
 
 use std::fmt;
 
-use runvil_lua::mlua::{Table, Value};
+use runvil_lua::{
+    Nulls,
+    mlua::{Lua, Table, Value},
+};
 
 use crate::globals::type_name;
 
@@ -67,14 +70,14 @@ impl Sampling {
     ///
     /// Names that are not strings are refused first, by type name; then the string names are checked in bytewise
     /// order, so the same call always reports the same problem.
-    pub(crate) fn read(options: &Value) -> Result<Self, OptionFault> {
+    pub(crate) fn read(lua: &Lua, options: &Value) -> Result<Self, OptionFault> {
         let table = match options {
             Value::Nil => return Ok(Self::default()),
             Value::Table(table) => table,
             other => return Err(OptionFault::NotATable(type_name(other))),
         };
         let mut sampling = Self::default();
-        for (name, value) in sorted(table)? {
+        for (name, value) in sorted(entries(lua, table))? {
             match &*name {
                 b"temperature" => sampling.temperature = Some(temperature(&value)?),
                 b"max_tokens" => sampling.max_tokens = Some(max_tokens(&value)?),
@@ -88,11 +91,26 @@ impl Sampling {
     }
 }
 
+/// What a table holds: its own entries, or what a guarded table stands for.
+fn entries(lua: &Lua, table: &Table) -> Vec<(Value, Value)> {
+    let own: Vec<_> = table.pairs().flatten().collect();
+    if !own.is_empty() {
+        return own;
+    }
+    let guarded = runvil_lua::to_json(lua, &Value::Table(table.clone()), "options")
+        .ok()
+        .and_then(|data| runvil_lua::from_json(lua, &data, Nulls::Kept).ok());
+    match guarded {
+        Some(Value::Table(data)) => data.pairs().flatten().collect(),
+        _ => own,
+    }
+}
+
 /// The entries by name, or the least type among the names that are not strings.
-fn sorted(table: &Table) -> Result<Vec<(Vec<u8>, Value)>, OptionFault> {
+fn sorted(entries: Vec<(Value, Value)>) -> Result<Vec<(Vec<u8>, Value)>, OptionFault> {
     let mut named = Vec::new();
     let mut stray: Option<&'static str> = None;
-    for (name, value) in table.pairs::<Value, Value>().flatten() {
+    for (name, value) in entries {
         match name {
             Value::String(name) => named.push((name.as_bytes().to_vec(), value)),
             other => {
