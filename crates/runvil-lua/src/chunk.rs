@@ -77,6 +77,11 @@ pub(crate) fn compile(source: &str, name: &str) -> Result<Vec<u8>, CompileError>
     match loaded {
         Ok(function) => Ok(function.dump(false)),
         Err(mlua::Error::SyntaxError { message, .. }) => Err(CompileError::Diagnostic(message)),
+        // A block that nests too deeply overflows the compiler's own stack, which Lua says without a place.
+        Err(mlua::Error::RuntimeError(message)) => {
+            let problem = message.lines().next().unwrap_or_default();
+            Err(CompileError::Diagnostic(format!("[string \"{name}\"]:1: {problem}")))
+        }
         Err(error) => Err(CompileError::Unavailable(error.to_string())),
     }
 }

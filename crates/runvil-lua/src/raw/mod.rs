@@ -23,6 +23,7 @@ mod stock;
 mod suspend;
 mod tables;
 mod text;
+mod walk;
 
 use std::ffi::{CStr, c_int};
 
