@@ -6,6 +6,7 @@ mod config;
 mod diagnostic;
 mod exit;
 mod files;
+mod heap;
 mod live;
 mod logging;
 mod models;
@@ -20,6 +21,7 @@ use tracing_subscriber::filter::LevelFilter;
 use args::{Cli, Command};
 
 fn main() -> std::process::ExitCode {
+    heap::share();
     let Cli { command } = Cli::parse();
     logging::start(match command {
         // Cases fail Packs and tools on purpose.

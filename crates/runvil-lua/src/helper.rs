@@ -2,7 +2,7 @@
 
 use std::sync::OnceLock;
 
-use crate::chunk::compile;
+use crate::chunk::Compiler;
 
 /// A Lua source file of the program: compiled once in a process, loaded as bytecode into each VM that needs it.
 ///
@@ -28,7 +28,8 @@ impl Helper {
 
     pub(crate) fn bytecode(&self) -> &[u8] {
         self.bytecode.get_or_init(|| {
-            compile(self.source, &format!("={}", self.name)).expect("a helper is part of the program and compiles")
+            let compiled = Compiler::default().bytecode(self.source, &format!("={}", self.name));
+            compiled.expect("a helper is part of the program and compiles")
         })
     }
 }
