@@ -50,6 +50,11 @@ impl Libraries {
         !self.loading.is_empty()
     }
 
+    /// How many libraries load, one inside the other.
+    pub(crate) fn depth(&self) -> usize {
+        self.loading.len()
+    }
+
     /// The section from whose place a `require` resolves: the innermost loading library.
     fn position(&self) -> Option<SectionId> {
         self.loading.last().map(|load| load.library)
@@ -138,7 +143,7 @@ fn enter(context: &SectionContext, place: usize) {
 }
 
 /// Ends the innermost load, and puts the prose of whoever required it back.
-fn end(context: &SectionContext, succeeded: bool) {
+pub(super) fn end(context: &SectionContext, succeeded: bool) {
     let Some(load) = context.state().libraries.loading.pop() else {
         return;
     };
@@ -149,11 +154,4 @@ fn end(context: &SectionContext, succeeded: bool) {
     } else {
         EventKind::LuaLibraryLoadFailed { library }
     });
-}
-
-/// Ends the loads that an uncaught raise cut short, innermost first.
-pub(crate) fn end_all(context: &SectionContext) {
-    while context.state().libraries.is_loading() {
-        end(context, false);
-    }
 }
