@@ -13,6 +13,7 @@ pub struct Helper {
     name: &'static str,
     source: &'static str,
     bytecode: OnceLock<Vec<u8>>,
+    nests: bool,
 }
 
 impl Helper {
@@ -23,7 +24,24 @@ impl Helper {
             name,
             source,
             bytecode: OnceLock::new(),
+            nests: false,
         }
+    }
+
+    /// As [`Helper::new`], for functions whose calls may nest as deep as Lua's own do. Authors are handed them as they are,
+    /// since calls through C nest some 200 deep.
+    #[must_use]
+    pub const fn nesting(name: &'static str, source: &'static str) -> Self {
+        Self {
+            name,
+            source,
+            bytecode: OnceLock::new(),
+            nests: true,
+        }
+    }
+
+    pub(crate) fn nests(&self) -> bool {
+        self.nests
     }
 
     pub(crate) fn bytecode(&self) -> &[u8] {

@@ -35,5 +35,5 @@ pub use self::script::Script;
 pub use self::seal::Seal;
 pub use self::state::{State, StateError};
 pub use self::text::Text;
-pub use self::vm::{Vm, VmConfig, load};
+pub use self::vm::{Vm, VmConfig, entries, load};
 pub use mlua;

@@ -12,7 +12,7 @@ use super::{check::type_name, prose::PendingProse};
 use crate::{EventKind, Failure, section::SectionContext};
 
 /// The Lua half of `require`.
-pub(super) static REQUIRE: Helper = Helper::new("runvil/require.lua", include_str!("../lua/require.lua"));
+pub(super) static REQUIRE: Helper = Helper::nesting("runvil/require.lua", include_str!("../lua/require.lua"));
 
 /// A `require` that cannot load.
 #[derive(Debug, thiserror::Error)]
