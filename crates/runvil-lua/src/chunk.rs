@@ -1,6 +1,6 @@
 //! Compiled Lua with its place in the prompt file.
 
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 
 use mlua::chunk::ChunkMode;
 use mlua::{Lua, LuaOptions, StdLib};
@@ -62,8 +62,24 @@ impl Chunk {
 /// Compiles the blocks of a file, one after the other.
 #[derive(Debug, Default)]
 pub struct Compiler {
-    /// Made for the first block, and then used for all.
+    /// Had for the first block, and then used for all.
     lua: Option<Lua>,
+}
+
+/// The VM of a compiler that is gone: what it compiled left nothing behind, and making one takes longer than most blocks.
+static IDLE: Mutex<Option<Lua>> = Mutex::new(None);
+
+/// The most memory, in bytes, that an idle VM may hold.
+const IDLE_BYTES: usize = 1024 * 1024;
+
+impl Drop for Compiler {
+    fn drop(&mut self) {
+        if let Some(lua) = self.lua.take()
+            && lua.used_memory() <= IDLE_BYTES
+        {
+            *IDLE.lock().unwrap_or_else(PoisonError::into_inner) = Some(lua);
+        }
+    }
 }
 
 impl Compiler {
@@ -87,7 +103,7 @@ impl Compiler {
         let unavailable = |error: mlua::Error| CompileError::Unavailable(error.to_string());
         let lua = match &mut self.lua {
             Some(lua) => lua,
-            none => none.insert(Lua::new_with(StdLib::NONE, LuaOptions::new()).map_err(unavailable)?),
+            none => none.insert(idle_or_new().map_err(unavailable)?),
         };
         let chunk = lua.load(source).set_name(name).set_mode(ChunkMode::Text);
         match chunk.into_function() {
@@ -101,4 +117,9 @@ impl Compiler {
             Err(error) => Err(unavailable(error)),
         }
     }
+}
+
+fn idle_or_new() -> mlua::Result<Lua> {
+    let idle = IDLE.lock().unwrap_or_else(PoisonError::into_inner).take();
+    idle.map_or_else(|| Lua::new_with(StdLib::NONE, LuaOptions::new()), Ok)
 }
