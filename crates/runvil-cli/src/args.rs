@@ -1,8 +1,12 @@
 //! The command line.
 
+mod helpers;
+
 use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
+
+pub(crate) use helpers::{CompletionsArgs, ManArgs, ModelsArgs, NewArgs, Template};
 
 /// Run, check and test Runvil prompts.
 ///
@@ -21,6 +25,10 @@ pub(crate) enum Command {
     Check(CheckArgs),
     Contract(ContractArgs),
     Test(TestArgs),
+    New(NewArgs),
+    Models(ModelsArgs),
+    Completions(CompletionsArgs),
+    Man(ManArgs),
 }
 
 /// Run a prompt and print its result.

@@ -14,6 +14,7 @@ mod operator;
 mod out;
 mod signals;
 mod store;
+mod table;
 
 use clap::Parser as _;
 use tracing_subscriber::filter::LevelFilter;
@@ -33,6 +34,10 @@ fn main() -> std::process::ExitCode {
         Command::Check(args) => commands::check::check(&args),
         Command::Contract(args) => commands::contract::contract(&args),
         Command::Test(args) => commands::test::test(&args),
+        Command::New(args) => commands::new::new(&args),
+        Command::Models(args) => commands::models::models(&args),
+        Command::Completions(args) => commands::completions::completions(&args),
+        Command::Man(args) => commands::man::man(&args),
     };
     let exit = exit.unwrap_or_else(|fault| {
         fault.print();
