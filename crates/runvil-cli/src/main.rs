@@ -12,6 +12,7 @@ mod logging;
 mod models;
 mod operator;
 mod out;
+mod runtime;
 mod signals;
 mod store;
 mod table;

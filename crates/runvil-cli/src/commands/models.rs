@@ -3,14 +3,13 @@
 use runvil_engine::{ModelId, ModelInfo, ThinkingMode};
 use runvil_model::{Assumed, Catalog};
 use serde_json::{Value, json};
-use tokio::runtime::Runtime;
 
 use crate::{
     args::ModelsArgs,
     config::Config,
     exit::{Exit, Fault},
     models::{self, Gate},
-    out,
+    out, runtime,
     table::{Align, Table},
 };
 
@@ -23,8 +22,7 @@ pub(crate) fn models(args: &ModelsArgs) -> Result<Exit, Fault> {
         )
     })?;
     let url = gate.list_url();
-    let runtime =
-        Runtime::new().map_err(|error| Fault::failure(format_args!("the runtime does not start: {error}")))?;
+    let runtime = runtime::start()?;
     let catalog = runtime.block_on(gate.catalog(&config.limits)).map_err(|problem| {
         Fault::failure(format_args!("the models cannot be listed from {url}: {problem}"))
             .with_help("start the endpoint, or correct RUNVIL_GATEWAY_URL or `url` under [endpoint] in runvil.toml")

@@ -14,7 +14,7 @@ use runvil_pack::{
 use runvil_syntax::Frontmatter;
 use runvil_web::{TOKIO_RUNTIME, WebPlugin};
 use serde_json::Value;
-use tokio::runtime::{Builder, Handle};
+use tokio::runtime::Handle;
 
 use crate::{
     args::RunArgs,
@@ -25,7 +25,7 @@ use crate::{
     live::LiveOutput,
     models::{self, Gate},
     operator::StdinOperator,
-    out,
+    out, runtime,
     signals::{self, Signals},
     store,
 };
@@ -37,11 +37,7 @@ pub(crate) fn run(args: &RunArgs) -> Result<Exit, Fault> {
     let declared = parsed.as_ref().map(|prompt| &prompt.frontmatter);
     check_output(args, declared)?;
     let config = Config::load()?;
-    // One thread drives the run. Lua runs on a thread of its own, and what blocks or computes for long on others.
-    let runtime = Builder::new_current_thread()
-        .enable_all()
-        .build()
-        .map_err(|error| Fault::failure(format_args!("the runtime does not start: {error}")))?;
+    let runtime = runtime::start()?;
     let exit = runtime.block_on(run_prompt(args, source, declared, &config));
     // A thread that waits for standard input, or for Lua that does not come back, must not hold up the end.
     runtime.shutdown_background();
