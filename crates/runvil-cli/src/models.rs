@@ -57,6 +57,16 @@ impl Gate {
         }))
     }
 
+    /// The API root. It holds no secret: a root with a user, a password or a query is refused.
+    pub(crate) fn root(&self) -> &str {
+        &self.root
+    }
+
+    /// The backend of model rounds.
+    pub(crate) fn backend(&self) -> Arc<dyn ModelBackend> {
+        Arc::clone(&self.backend)
+    }
+
     /// The provider of web searches.
     pub(crate) fn search(gate: Option<&Self>) -> GatewaySearch {
         match gate {
@@ -167,7 +177,7 @@ fn configured(model: ModelInfo, config: &Config) -> ModelInfo {
 }
 
 /// A model's name, whether it is given alone or as a full id.
-fn without_server(id: &str) -> &str {
+pub(crate) fn without_server(id: &str) -> &str {
     id.strip_prefix(GATEWAY_SERVER)
         .and_then(|rest| rest.strip_prefix('/'))
         .unwrap_or(id)
