@@ -12,6 +12,8 @@ mod logging;
 mod models;
 mod operator;
 mod out;
+mod record;
+mod repeat;
 mod runtime;
 mod signals;
 mod store;
@@ -32,6 +34,9 @@ fn main() -> std::process::ExitCode {
     });
     let exit = match command {
         Command::Run(args) => commands::run::run(&args),
+        Command::Replay(args) => commands::replay::replay(&args),
+        Command::Resume(args) => commands::resume::resume(&args),
+        Command::Fork(args) => commands::fork::fork(&args),
         Command::Check(args) => commands::check::check(&args),
         Command::Contract(args) => commands::contract::contract(&args),
         Command::Test(args) => commands::test::test(&args),
