@@ -13,6 +13,7 @@ use runvil_engine::{Limits, ThinkingMode};
 use serde::Deserialize;
 
 use crate::{
+    budget::Budget,
     exit::Fault,
     files::{self, FileError},
 };
@@ -29,6 +30,7 @@ pub(crate) struct Config {
     pub(crate) endpoint: Endpoint,
     pub(crate) model: Model,
     pub(crate) limits: Limits,
+    pub(crate) budget: Budget,
 }
 
 /// One configuration file.
@@ -38,6 +40,7 @@ struct ConfigFile {
     endpoint: Endpoint,
     model: Model,
     limits: LimitSettings,
+    budget: Budget,
 }
 
 /// `[endpoint]`: how models are reached. `RUNVIL_GATEWAY_URL` counts before it; the key stays out of files, in
@@ -128,6 +131,7 @@ impl Config {
             endpoint,
             model,
             limits,
+            budget,
         } = file;
         if model.context == Some(0) {
             return Err(invalid(&"`model.context` must be at least 1"));
@@ -139,6 +143,9 @@ impl Config {
         overlay(&mut self.model.thinking, model.thinking);
         overlay(&mut self.model.description, model.description);
         overlay(&mut self.model.provider, model.provider);
+        overlay(&mut self.budget.max_rounds, budget.max_rounds);
+        overlay(&mut self.budget.max_total_tokens, budget.max_total_tokens);
+        overlay(&mut self.budget.max_seconds, budget.max_seconds);
         limits.apply(&mut self.limits);
         self.limits.validate().map_err(|error| invalid(&error))
     }
@@ -225,6 +232,8 @@ mod tests {
             ("[limits]\nconcurrency = 0\n", "limit `concurrency` must be at least 1"),
             ("[model]\ncontext = 0\n", "`model.context` must be at least 1"),
             ("[model]\nthinking = 'sometimes'\n", "sometimes"),
+            ("[budget]\nmax_seconds = 0\n", "a number of seconds above 0 is meant"),
+            ("[budget]\nmax_rounds = -1\n", "line 2"),
             ("model = 3\n", "line 1"),
         ] {
             let message = load(text, "").expect_err("refused");

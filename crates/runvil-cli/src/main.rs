@@ -1,18 +1,28 @@
 //! The `runvil` command line: runs prompts, checks them, and tests them.
 
 mod args;
+mod budget;
+mod cause;
 mod commands;
 mod config;
 mod diagnostic;
+mod ending;
+mod event_lines;
 mod exit;
 mod files;
 mod live;
 mod logging;
 mod models;
+mod narrate;
 mod operator;
 mod out;
+mod progress;
+mod remedy;
+mod screen;
 mod signals;
 mod store;
+mod usage;
+mod watch;
 
 use clap::Parser as _;
 use tracing_subscriber::filter::LevelFilter;
@@ -21,9 +31,10 @@ use args::{Cli, Command};
 
 fn main() -> std::process::ExitCode {
     let Cli { command } = Cli::parse();
-    logging::start(match command {
+    logging::start(match &command {
         // Cases fail Packs and tools on purpose.
         Command::Test(_) => LevelFilter::OFF,
+        Command::Run(args) if args.show.quiet => LevelFilter::ERROR,
         _ => LevelFilter::WARN,
     });
     let exit = match command {
