@@ -1,10 +1,14 @@
 //! The command line.
 
+mod helpers;
+
 use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
 use crate::{budget::Seconds, event_lines::EventSink};
+
+pub(crate) use helpers::{CompletionsArgs, ManArgs, ModelsArgs, NewArgs, Template};
 
 /// Run, check and test Runvil prompts.
 ///
@@ -23,6 +27,10 @@ pub(crate) enum Command {
     Check(CheckArgs),
     Contract(ContractArgs),
     Test(TestArgs),
+    New(NewArgs),
+    Models(ModelsArgs),
+    Completions(CompletionsArgs),
+    Man(ManArgs),
 }
 
 /// Run a prompt and print its result.

@@ -1,6 +1,10 @@
 //! One module for each subcommand.
 
 pub(crate) mod check;
+pub(crate) mod completions;
 pub(crate) mod contract;
+pub(crate) mod man;
+pub(crate) mod models;
+pub(crate) mod new;
 pub(crate) mod run;
 pub(crate) mod test;

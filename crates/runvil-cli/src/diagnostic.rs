@@ -3,8 +3,8 @@
 use std::{ops::Range, path::Path};
 
 use annotate_snippets::{AnnotationKind, Group, Level, Renderer, Snippet};
-use runvil_engine::{RunError, RunErrorKind, prompt::Prompt};
-use runvil_syntax::{ParseError, ParseErrorKind};
+use runvil_engine::{RunError, RunErrorKind};
+use runvil_syntax::{ParseError, ParseErrorKind, Prompt};
 use serde_json::{Value, json};
 
 use crate::screen::harmless;
@@ -75,7 +75,7 @@ fn runtime_place(message: &str, prompt: &Prompt) -> Option<Place> {
         let (line, _) = gate.strip_prefix(location)?.strip_prefix(':')?.split_once(':')?;
         line.parse().ok()
     };
-    let line = prompt.tree().lua_blocks().find_map(|block| {
+    let line = prompt.lua_blocks().find_map(|block| {
         let line = line(&block.location)?;
         let last = block
             .line
@@ -163,7 +163,7 @@ mod tests {
         "---\nname: p\ndescription: d\nrunvil: 0\n---\n\n# P\n\n## A: b\n\n```lua\nlocal x\nx()\n```\n";
 
     fn lua_place(message: &str) -> Option<u32> {
-        let prompt = Prompt::parse(PROMPT.as_bytes(), "p").result.expect("a prompt");
+        let prompt = runvil_syntax::parse_structure(PROMPT.as_bytes()).expect("a prompt");
         let error = RunError::new(RunErrorKind::Lua, message);
         place(&error, Some(&prompt)).map(|place| place.line)
     }

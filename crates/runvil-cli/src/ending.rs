@@ -5,8 +5,9 @@ use std::{
     path::Path,
 };
 
-use runvil_engine::{RunError, RunErrorKind, RunOutcome, prompt::Prompt};
+use runvil_engine::{RunError, RunErrorKind, RunOutcome};
 use runvil_harness::OutputError;
+use runvil_syntax::Prompt;
 use serde_json::{Value, json};
 
 use crate::{
@@ -23,7 +24,7 @@ use crate::{
 pub(crate) struct Ending<'a> {
     pub(crate) path: &'a Path,
     pub(crate) source: &'a [u8],
-    /// The prompt, where it parsed.
+    /// The prompt's tree, where there is one.
     pub(crate) prompt: Option<&'a Prompt>,
     pub(crate) outcome: &'a RunOutcome,
     /// Why the run was cancelled, if it was.

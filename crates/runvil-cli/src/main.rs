@@ -10,6 +10,7 @@ mod ending;
 mod event_lines;
 mod exit;
 mod files;
+mod heap;
 mod live;
 mod logging;
 mod models;
@@ -18,9 +19,11 @@ mod operator;
 mod out;
 mod progress;
 mod remedy;
+mod runtime;
 mod screen;
 mod signals;
 mod store;
+mod table;
 mod usage;
 mod watch;
 
@@ -30,6 +33,7 @@ use tracing_subscriber::filter::LevelFilter;
 use args::{Cli, Command};
 
 fn main() -> std::process::ExitCode {
+    heap::share();
     let Cli { command } = Cli::parse();
     logging::start(match &command {
         // Cases fail Packs and tools on purpose.
@@ -42,6 +46,10 @@ fn main() -> std::process::ExitCode {
         Command::Check(args) => commands::check::check(&args),
         Command::Contract(args) => commands::contract::contract(&args),
         Command::Test(args) => commands::test::test(&args),
+        Command::New(args) => commands::new::new(&args),
+        Command::Models(args) => commands::models::models(&args),
+        Command::Completions(args) => commands::completions::completions(&args),
+        Command::Man(args) => commands::man::man(&args),
     };
     let exit = exit.unwrap_or_else(|fault| {
         fault.print();

@@ -11,7 +11,7 @@ use runvil_pack::{
 use runvil_syntax::Frontmatter;
 use runvil_web::{TOKIO_RUNTIME, WebPlugin};
 use serde_json::Value;
-use tokio::runtime::{Handle, Runtime};
+use tokio::runtime::Handle;
 
 use crate::{
     args::RunArgs,
@@ -22,6 +22,7 @@ use crate::{
     files::{self, MAX_INPUT_BYTES, MAX_PROMPT_BYTES},
     models::{self, Gate},
     operator::StdinOperator,
+    runtime,
     signals::{self, Signals},
     store,
     usage::{Meter, Metered},
@@ -31,16 +32,14 @@ use crate::{
 pub(crate) fn run(args: &RunArgs) -> Result<Exit, Fault> {
     let source = files::read(&args.file, MAX_PROMPT_BYTES)?;
     // The run parses the file again, for its record. This parse tells what the command has to get ready.
-    let prompt = Prompt::parse(&source, &args.name).result.ok();
     let program = Program {
         args,
-        source: &source,
-        prompt: prompt.as_ref(),
+        prompt: runvil_syntax::parse_structure(&source).ok(),
+        source,
     };
     program.check_output()?;
     let config = Config::load()?;
-    let runtime =
-        Runtime::new().map_err(|error| Fault::failure(format_args!("the runtime does not start: {error}")))?;
+    let runtime = runtime::start()?;
     let exit = runtime.block_on(program.run(&config));
     // A thread that waits for standard input, or for Lua that does not come back, must not hold up the end.
     runtime.shutdown_background();
@@ -50,14 +49,14 @@ pub(crate) fn run(args: &RunArgs) -> Result<Exit, Fault> {
 /// The prompt, and how it is to be run.
 struct Program<'a> {
     args: &'a RunArgs,
-    source: &'a [u8],
-    /// Where it parses.
-    prompt: Option<&'a Prompt>,
+    source: Vec<u8>,
+    /// The tree, where there is one. Its Lua may still not compile.
+    prompt: Option<runvil_syntax::Prompt>,
 }
 
 impl Program<'_> {
     fn declared(&self) -> Option<&Frontmatter> {
-        self.prompt.map(|prompt| &prompt.tree().frontmatter)
+        self.prompt.as_ref().map(|prompt| &prompt.frontmatter)
     }
 
     /// An output file is asked for where the prompt declares one.
@@ -85,9 +84,11 @@ impl Program<'_> {
     async fn run(&self, config: &Config) -> Result<Exit, Fault> {
         let args = self.args;
         let gate = Gate::open(config)?;
+        // A prompt whose Lua does not compile asks for no model.
         let declares_roles = self
             .declared()
-            .is_some_and(|frontmatter| !frontmatter.models.is_empty());
+            .is_some_and(|frontmatter| !frontmatter.models.is_empty())
+            && Prompt::parse(&self.source, &args.name).result.is_ok();
         let models = models::access(gate.as_ref(), config, args.model.as_deref(), declares_roles).await?;
         let lacks_model = declares_roles && models.current.is_none();
 
@@ -102,7 +103,7 @@ impl Program<'_> {
             ui: args.ui.as_deref().map(read_ui).transpose()?,
             store: store::open(args)?,
             control,
-            ..Launch::new(self.source, &args.name)
+            ..Launch::new(self.source.as_slice(), &args.name)
         };
         // From here on a signal ends the run and no longer the process.
         let listening =
@@ -122,8 +123,8 @@ impl Program<'_> {
     fn deliver(&self, report: &RunReport, grip: &Grip, meter: &Meter, lacks_model: bool) -> Result<Exit, Fault> {
         let ending = Ending {
             path: &self.args.file,
-            source: self.source,
-            prompt: self.prompt,
+            source: &self.source,
+            prompt: self.prompt.as_ref(),
             outcome: &report.outcome,
             cause: matches!(report.outcome, RunOutcome::Cancelled)
                 .then(|| grip.cause())

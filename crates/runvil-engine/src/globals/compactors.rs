@@ -5,7 +5,7 @@ use std::sync::Arc;
 use runvil_lua::mlua::{self, Function, Lua, MultiValue, Table, UserDataRef, Value};
 
 use super::{
-    check::{string, type_name},
+    check::{plain_type_name, string},
     models::native,
 };
 use crate::{Failure, conversation::RoundCalls, section::SectionContext};
@@ -67,7 +67,7 @@ fn open(context: &SectionContext, arguments: &MultiValue) -> Result<(), Failure>
 pub(super) fn require_function(compactor: Option<&Value>) -> Result<(), CompactFault> {
     match compactor {
         Some(Value::Function(_)) => Ok(()),
-        other => Err(CompactFault::Compactor(other.map_or("nil", type_name))),
+        other => Err(CompactFault::Compactor(other.map_or("nil", plain_type_name))),
     }
 }
 

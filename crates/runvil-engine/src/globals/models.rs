@@ -74,7 +74,7 @@ pub(super) fn natives(lua: &Lua, context: &Arc<SectionContext>) -> mlua::Result<
         fail,
         clear,
         super::tools::batch_runner(lua)?,
-        lua.create_function(|lua, methods: (Function, Function)| handle::bind(lua, methods))?,
+        lua.create_function(|lua, methods: MultiValue| handle::bind(lua, methods))?,
     ];
     Ok(functions.into_iter().map(Value::Function).collect())
 }

@@ -2,12 +2,9 @@
 
 use std::fmt;
 
-use runvil_lua::{
-    Nulls,
-    mlua::{Lua, Table, Value},
-};
+use runvil_lua::mlua::{Lua, Table, Value};
 
-use crate::globals::type_name;
+use crate::globals::{data, type_name};
 
 /// The two settings that a selection can carry. What is unset is not sent.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
@@ -77,7 +74,7 @@ impl Sampling {
             other => return Err(OptionFault::NotATable(type_name(other))),
         };
         let mut sampling = Self::default();
-        for (name, value) in sorted(entries(lua, table))? {
+        for (name, value) in sorted(&data::unguarded(lua, table))? {
             match &*name {
                 b"temperature" => sampling.temperature = Some(temperature(&value)?),
                 b"max_tokens" => sampling.max_tokens = Some(max_tokens(&value)?),
@@ -91,26 +88,11 @@ impl Sampling {
     }
 }
 
-/// What a table holds: its own entries, or what a guarded table stands for.
-fn entries(lua: &Lua, table: &Table) -> Vec<(Value, Value)> {
-    let own: Vec<_> = table.pairs().flatten().collect();
-    if !own.is_empty() {
-        return own;
-    }
-    let guarded = runvil_lua::to_json(lua, &Value::Table(table.clone()), "options")
-        .ok()
-        .and_then(|data| runvil_lua::from_json(lua, &data, Nulls::Kept).ok());
-    match guarded {
-        Some(Value::Table(data)) => data.pairs().flatten().collect(),
-        _ => own,
-    }
-}
-
 /// The entries by name, or the least type among the names that are not strings.
-fn sorted(entries: Vec<(Value, Value)>) -> Result<Vec<(Vec<u8>, Value)>, OptionFault> {
+fn sorted(options: &Table) -> Result<Vec<(Vec<u8>, Value)>, OptionFault> {
     let mut named = Vec::new();
     let mut stray: Option<&'static str> = None;
-    for (name, value) in entries {
+    for (name, value) in options.pairs::<Value, Value>().flatten() {
         match name {
             Value::String(name) => named.push((name.as_bytes().to_vec(), value)),
             other => {
