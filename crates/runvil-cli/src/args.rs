@@ -7,6 +7,8 @@ use std::path::PathBuf;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use serde::{Deserialize, Serialize};
 
+use crate::{budget::Seconds, event_lines::EventSink};
+
 pub(crate) use helpers::{CompletionsArgs, ManArgs, ModelsArgs, NewArgs, Template};
 
 /// Run, check and test Runvil prompts.
@@ -84,6 +86,45 @@ pub(crate) struct RunArgs {
     /// Have the record survive a loss of power, too: each write of it waits for the disk.
     #[arg(long, conflicts_with = "no_record")]
     pub(crate) durable: bool,
+    #[command(flatten, next_help_heading = "Budgets")]
+    pub(crate) budget: BudgetArgs,
+    #[command(flatten, next_help_heading = "What is shown")]
+    pub(crate) show: ShowArgs,
+}
+
+// What a run may use. As a doc comment, this would take the place of the command's own.
+#[derive(Debug, Clone, Default, Args)]
+pub(crate) struct BudgetArgs {
+    /// Cancel the run before it makes more model rounds than that.
+    #[arg(long, value_name = "N")]
+    pub(crate) max_rounds: Option<u64>,
+    /// Cancel the run once its requests and replies together took more tokens, as far as the server reports them.
+    #[arg(long, value_name = "N")]
+    pub(crate) max_total_tokens: Option<u64>,
+    /// Cancel the run after so many seconds, waiting for the operator included.
+    #[arg(long, value_name = "SECONDS")]
+    pub(crate) max_seconds: Option<Seconds>,
+}
+
+// What is shown of a run. As a doc comment, this would take the place of the command's own.
+#[derive(Debug, Clone, Default, Args)]
+pub(crate) struct ShowArgs {
+    /// Show nothing but the result and what went wrong.
+    #[arg(long, short, conflicts_with = "verbose")]
+    pub(crate) quiet: bool,
+    /// Tell each section, task, round and tool call on standard error, also where nobody watches.
+    #[arg(long, short)]
+    pub(crate) verbose: bool,
+    /// Print one JSON object to standard output in place of the result: the outcome, the result or the error, the usage.
+    #[arg(long)]
+    pub(crate) json: bool,
+    /// Write each event as a line of JSON, as soon as it happens: `jsonl` to standard error, which then shows nothing
+    /// else of the run, `jsonl:FILE` to a file.
+    #[arg(long, value_name = "jsonl[:FILE]")]
+    pub(crate) events: Option<EventSink>,
+    /// Debug mode: the run also reports Request and Response events, with the raw bodies of each model round.
+    #[arg(long)]
+    pub(crate) debug: bool,
 }
 
 /// The storage modes.

@@ -18,6 +18,7 @@ use runvil_engine::{Limits, ThinkingMode};
 use serde::Deserialize;
 
 use crate::{
+    budget::Budget,
     exit::Fault,
     files::{self, FileError},
 };
@@ -35,6 +36,7 @@ pub(crate) struct Config {
     pub(crate) model: Model,
     pub(crate) limits: Limits,
     pub(crate) record: Record,
+    pub(crate) budget: Budget,
 }
 
 /// One configuration file.
@@ -45,6 +47,7 @@ struct ConfigFile {
     model: Model,
     limits: LimitSettings,
     record: Record,
+    budget: Budget,
 }
 
 /// `[endpoint]`: how models are reached. `RUNVIL_GATEWAY_URL` counts before it; the key stays out of files, in
@@ -151,6 +154,7 @@ impl Config {
             model,
             limits,
             record,
+            budget,
         } = file;
         if model.context == Some(0) {
             return Err(invalid(&"`model.context` must be at least 1"));
@@ -170,6 +174,9 @@ impl Config {
         );
         overlay(&mut self.record.enabled, record.enabled);
         overlay(&mut self.record.durable, record.durable);
+        overlay(&mut self.budget.max_rounds, budget.max_rounds);
+        overlay(&mut self.budget.max_total_tokens, budget.max_total_tokens);
+        overlay(&mut self.budget.max_seconds, budget.max_seconds);
         limits.apply(&mut self.limits);
         self.limits.validate().map_err(|error| invalid(&error))
     }
@@ -257,6 +264,8 @@ mod tests {
             ("[limits]\nconcurrency = 0\n", "limit `concurrency` must be at least 1"),
             ("[model]\ncontext = 0\n", "`model.context` must be at least 1"),
             ("[model]\nthinking = 'sometimes'\n", "sometimes"),
+            ("[budget]\nmax_seconds = 0\n", "a number of seconds above 0 is meant"),
+            ("[budget]\nmax_rounds = -1\n", "line 2"),
             ("model = 3\n", "line 1"),
         ] {
             let message = load(text, "").expect_err("refused");

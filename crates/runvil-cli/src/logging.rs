@@ -1,8 +1,10 @@
 //! What the Harness, the Packs and the model client log.
 
-use std::io::{self, IsTerminal as _};
+use std::io::{self, Write};
 
 use tracing_subscriber::{EnvFilter, filter::LevelFilter};
+
+use crate::out;
 
 /// The variable that says what is logged, in the syntax of `tracing`, such as `debug` or `runvil_model=debug`.
 const VARIABLE: &str = "RUNVIL_LOG";
@@ -15,9 +17,23 @@ pub(crate) fn start(level: LevelFilter) {
         .from_env_lossy();
     tracing_subscriber::fmt()
         .with_env_filter(filter)
-        .with_writer(io::stderr)
-        .with_ansi(io::stderr().is_terminal())
+        .with_writer(|| Lines)
+        .with_ansi(anstream::AutoStream::choice(&io::stderr()) != anstream::ColorChoice::Never)
         .with_target(false)
         .without_time()
         .init();
+}
+
+/// Writes each entry of the log as lines that go through nobody else's.
+struct Lines;
+
+impl Write for Lines {
+    fn write(&mut self, entry: &[u8]) -> io::Result<usize> {
+        out::note(String::from_utf8_lossy(entry).trim_end_matches('\n'));
+        Ok(entry.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
 }

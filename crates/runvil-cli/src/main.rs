@@ -1,23 +1,33 @@
 //! The `runvil` command line: runs prompts, checks them, and tests them.
 
 mod args;
+mod budget;
+mod cause;
 mod commands;
 mod config;
 mod diagnostic;
+mod ending;
+mod event_lines;
 mod exit;
 mod files;
 mod heap;
 mod live;
 mod logging;
 mod models;
+mod narrate;
 mod operator;
 mod out;
+mod progress;
 mod record;
+mod remedy;
 mod repeat;
 mod runtime;
+mod screen;
 mod signals;
 mod store;
 mod table;
+mod usage;
+mod watch;
 
 use clap::Parser as _;
 use tracing_subscriber::filter::LevelFilter;
@@ -27,9 +37,10 @@ use args::{Cli, Command};
 fn main() -> std::process::ExitCode {
     heap::share();
     let Cli { command } = Cli::parse();
-    logging::start(match command {
+    logging::start(match &command {
         // Cases fail Packs and tools on purpose.
         Command::Test(_) => LevelFilter::OFF,
+        Command::Run(args) if args.show.quiet => LevelFilter::ERROR,
         _ => LevelFilter::WARN,
     });
     let exit = match command {

@@ -5,17 +5,11 @@ use std::{
     io::{self, Write as _},
 };
 
-use crate::exit::Fault;
+use crate::{exit::Fault, screen::screen};
 
 /// Writes a line to standard error, for a person. That nobody reads it does not concern the command.
 pub(crate) fn note(text: impl fmt::Display) {
-    let _ = writeln!(anstream::stderr().lock(), "{text}");
-}
-
-/// Writes a piece of text to standard error at once, without ending the line.
-pub(crate) fn note_part(text: impl fmt::Display) {
-    let mut err = anstream::stderr().lock();
-    let _ = write!(err, "{text}").and_then(|()| err.flush());
+    screen().note(&text);
 }
 
 /// Writes text to standard output as it is.

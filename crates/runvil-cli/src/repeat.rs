@@ -3,7 +3,7 @@
 use std::{path::Path, sync::Arc};
 
 use runvil_engine::{RunOutcome, RunStart, prompt::Prompt};
-use runvil_harness::{GivenOrigin, Host, Launch, LiveText, ModelAccess, Observer, Recorded, RunControl, RunReport};
+use runvil_harness::{GivenOrigin, Host, Launch, ModelAccess, Recorded, RunControl, RunReport};
 use runvil_pack::{
     Configuration, INPUT_BROKER, InputBroker, SEARCH_PROVIDER, SearchProvider, Services, shipped::UserInputPlugin,
 };
@@ -12,10 +12,13 @@ use runvil_web::{TOKIO_RUNTIME, WebPlugin};
 use tokio::runtime::Handle;
 
 use crate::{
+    args::ShowArgs,
+    budget::Budget,
+    cause::Grip,
     config::Config,
+    ending::Ending,
     exit::{Exit, Fault},
     files::{self, MAX_PROMPT_BYTES},
-    live::LiveOutput,
     models::{Gate, without_server},
     operator::StdinOperator,
     out,
@@ -23,6 +26,8 @@ use crate::{
     runtime,
     signals::{self, Signals},
     store,
+    usage::{Meter, metered},
+    watch::Watch,
 };
 
 /// A recorded run, and what the command line is to know of it.
@@ -112,7 +117,7 @@ impl Known {
     }
 
     /// A Host like the one that the run was recorded on.
-    pub(crate) fn host(&self, gate: Option<&Gate>) -> Result<Host, Fault> {
+    pub(crate) fn host(&self, gate: Option<&Gate>, hold: &Hold) -> Result<Host, Fault> {
         let facts = &self.start().facts;
         let search: Arc<dyn SearchProvider> = Arc::new(Gate::search(gate));
         let models = ModelAccess {
@@ -124,7 +129,7 @@ impl Known {
             .service(TOKIO_RUNTIME, Arc::new(Handle::current()))
             .plugin(&WebPlugin::new(Configuration::new()))
             .plugin(&UserInputPlugin)
-            .models(models)
+            .models(metered(models, &hold.meter))
             .limits(facts.limits.clone())
             .debug(facts.debug)
             .origin(Arc::new(GivenOrigin {
@@ -155,28 +160,25 @@ impl Known {
         })
     }
 
-    /// Hands out what the run left.
-    pub(crate) fn deliver(&self, report: RunReport) -> Result<Exit, Fault> {
-        match report.outcome {
-            RunOutcome::Completed { text } => {
-                out::print(&text)?;
-                if let (Some(Ok(text)), Some(path)) = (report.output, &self.settings.output) {
-                    files::write(path, &text)?;
-                }
-                Ok(Exit::Success)
-            }
-            RunOutcome::Cancelled => {
-                out::note("the run was cancelled");
-                Ok(Exit::Cancelled)
-            }
-            RunOutcome::Failed(error) => {
-                out::note(format_args!(
-                    "error: the run failed ({}): {}",
-                    error.kind, error.message
-                ));
-                Ok(Exit::Failure)
-            }
+    /// Hands out what the run of this prompt left.
+    pub(crate) fn deliver(&self, source: &[u8], report: &RunReport, hold: &Hold) -> Result<Exit, Fault> {
+        let prompt = runvil_syntax::parse_structure(source).ok();
+        let cancelled = matches!(report.outcome, RunOutcome::Cancelled);
+        let exit = Ending {
+            path: Path::new(self.run.file.as_deref().unwrap_or("<prompt>")),
+            source,
+            prompt: prompt.as_ref(),
+            outcome: &report.outcome,
+            cause: cancelled.then(|| hold.grip.cause()).flatten(),
+            usage: hold.meter.usage(),
+            output: report.output.as_ref().and_then(|output| output.as_ref().err()),
+            lacks_model: false,
         }
+        .tell()?;
+        if let (Some(Ok(text)), Some(path)) = (&report.output, &self.settings.output) {
+            files::write(path, text)?;
+        }
+        Ok(exit)
     }
 }
 
@@ -189,35 +191,42 @@ pub(crate) fn on_runtime<T>(work: impl Future<Output = Result<T, Fault>>) -> Res
     done
 }
 
+/// The command's hold on a run that goes on.
+pub(crate) struct Hold {
+    pub(crate) control: RunControl,
+    grip: Grip,
+    meter: Arc<Meter>,
+}
+
+impl Hold {
+    pub(crate) fn new() -> Self {
+        let control = RunControl::new();
+        let grip = Grip::new(control.clone());
+        let meter = Arc::new(Meter::new(Budget::default(), grip.clone()));
+        Self { control, grip, meter }
+    }
+
+    /// Shows the run from here on, and heeds signals while it goes.
+    pub(crate) fn watch(&self) -> Result<Watched, Fault> {
+        let listening =
+            Signals::listen().map_err(|error| Fault::failure(format_args!("signals cannot be heeded: {error}")))?;
+        Ok(Watched {
+            watch: Watch::begin(&ShowArgs::default(), &self.meter)?,
+            signals: tokio::spawn(signals::heed(listening, self.grip.clone())),
+        })
+    }
+}
+
 /// What a person sees of a run that goes on, with signals heeded while it does.
 pub(crate) struct Watched {
-    live: LiveOutput,
+    pub(crate) watch: Watch,
     signals: tokio::task::JoinHandle<()>,
 }
 
 impl Watched {
-    pub(crate) fn begin(control: &RunControl) -> Result<Self, Fault> {
-        let listening =
-            Signals::listen().map_err(|error| Fault::failure(format_args!("signals cannot be heeded: {error}")))?;
-        Ok(Self {
-            live: LiveOutput::new(),
-            signals: tokio::spawn(signals::heed(listening, control.clone())),
-        })
-    }
-
-    pub(crate) fn end(mut self) {
+    pub(crate) fn end(self) -> Result<(), Fault> {
         self.signals.abort();
-        self.live.end_line();
-    }
-}
-
-impl Observer for Watched {
-    fn event(&mut self, event: &runvil_engine::Event) {
-        self.live.event(event);
-    }
-
-    fn live_text(&mut self, piece: LiveText<'_>) {
-        self.live.live_text(piece);
+        self.watch.finish()
     }
 }
 
