@@ -34,6 +34,7 @@ pub(crate) struct Config {
     pub(crate) endpoint: Endpoint,
     pub(crate) model: Model,
     pub(crate) limits: Limits,
+    pub(crate) record: Record,
 }
 
 /// One configuration file.
@@ -43,6 +44,7 @@ struct ConfigFile {
     endpoint: Endpoint,
     model: Model,
     limits: LimitSettings,
+    record: Record,
 }
 
 /// `[endpoint]`: how models are reached. `RUNVIL_GATEWAY_URL` counts before it; the key stays out of files, in
@@ -70,6 +72,18 @@ pub(crate) struct Model {
     pub(crate) description: Option<String>,
     /// Who provides it.
     pub(crate) provider: Option<String>,
+}
+
+/// `[record]`: the records of runs.
+#[derive(Debug, Clone, Default, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub(crate) struct Record {
+    /// The database. A relative path counts from the folder of the configuration file.
+    pub(crate) path: Option<PathBuf>,
+    /// Whether runs are recorded; they are by default.
+    pub(crate) enabled: Option<bool>,
+    /// Whether a record survives a loss of power, too.
+    pub(crate) durable: Option<bool>,
 }
 
 /// `[limits]`: the run limits, each in place of its default.
@@ -136,6 +150,7 @@ impl Config {
             endpoint,
             model,
             limits,
+            record,
         } = file;
         if model.context == Some(0) {
             return Err(invalid(&"`model.context` must be at least 1"));
@@ -147,6 +162,14 @@ impl Config {
         overlay(&mut self.model.thinking, model.thinking);
         overlay(&mut self.model.description, model.description);
         overlay(&mut self.model.provider, model.provider);
+        overlay(
+            &mut self.record.path,
+            record
+                .path
+                .map(|place| path.parent().unwrap_or(Path::new("")).join(place)),
+        );
+        overlay(&mut self.record.enabled, record.enabled);
+        overlay(&mut self.record.durable, record.durable);
         limits.apply(&mut self.limits);
         self.limits.validate().map_err(|error| invalid(&error))
     }

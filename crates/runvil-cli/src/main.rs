@@ -4,6 +4,7 @@ mod args;
 mod commands;
 mod config;
 mod diagnostic;
+mod difference;
 mod exit;
 mod files;
 mod live;
@@ -11,24 +12,46 @@ mod logging;
 mod models;
 mod operator;
 mod out;
+mod record;
+mod recorded;
+mod repeat;
 mod signals;
 mod store;
 mod table;
+mod telemetry;
+mod timeline;
+mod when;
 
 use clap::Parser as _;
 use tracing_subscriber::filter::LevelFilter;
 
 use args::{Cli, Command};
+use telemetry::Telemetry;
 
 fn main() -> std::process::ExitCode {
     let Cli { command } = Cli::parse();
-    logging::start(match command {
+    let telemetry = match Telemetry::start() {
+        Ok(telemetry) => telemetry,
+        Err(fault) => {
+            fault.print();
+            return fault.exit().leave();
+        }
+    };
+    let level = match command {
         // Cases fail Packs and tools on purpose.
         Command::Test(_) => LevelFilter::OFF,
         _ => LevelFilter::WARN,
-    });
+    };
+    logging::start(level, &telemetry);
     let exit = match command {
         Command::Run(args) => commands::run::run(&args),
+        Command::Replay(args) => commands::replay::replay(&args),
+        Command::Resume(args) => commands::resume::resume(&args),
+        Command::Fork(args) => commands::fork::fork(&args),
+        Command::Runs(args) => commands::runs::runs(&args),
+        Command::Show(args) => commands::show::show(&args),
+        Command::Diff(args) => commands::diff::diff(&args),
+        Command::Prune(args) => commands::prune::prune(&args),
         Command::Check(args) => commands::check::check(&args),
         Command::Contract(args) => commands::contract::contract(&args),
         Command::Test(args) => commands::test::test(&args),
@@ -41,5 +64,6 @@ fn main() -> std::process::ExitCode {
         fault.print();
         fault.exit()
     });
+    telemetry.finish();
     exit.leave()
 }

@@ -25,9 +25,9 @@ use crate::{
     live::LiveOutput,
     models::{self, Gate},
     operator::StdinOperator,
-    out,
+    out, record,
     signals::{self, Signals},
-    store,
+    store::{self, StoreSpec},
 };
 
 pub(crate) fn run(args: &RunArgs) -> Result<Exit, Fault> {
@@ -88,7 +88,8 @@ async fn run_prompt(
         input: args.input.as_deref().map(files::read_text).transpose()?,
         services: services(args),
         ui: args.ui.as_deref().map(read_ui).transpose()?,
-        store: store::open(args)?,
+        store: store::open(&StoreSpec::from(args))?,
+        recorder: record::recorder(args, config, gate.as_ref())?,
         control: control.clone(),
         ..Launch::new(source.clone(), &args.name)
     };

@@ -61,6 +61,7 @@ impl Place {
             .current_dir(self.root.path())
             .env("HOME", self.root.path())
             .env("XDG_CONFIG_HOME", self.path("config"))
+            .env("XDG_DATA_HOME", self.path("data"))
             .env("APPDATA", self.path("config"))
             .env_remove("RUNVIL_GATEWAY_URL")
             .env_remove("RUNVIL_GATEWAY_API_KEY")
@@ -105,6 +106,12 @@ impl Runvil {
             thread::spawn(move || drop(stdin.write_all(&input)));
         }
         child
+    }
+
+    /// Runs it on a prompt file with these arguments.
+    pub(crate) fn run_file(mut self, prompt: &Path, args: &str) -> Outcome {
+        self.command.arg(prompt).arg(args);
+        self.run()
     }
 
     pub(crate) fn run(self) -> Outcome {
