@@ -8,6 +8,7 @@ use runvil_pack::{
     Configuration, INPUT_BROKER, InputBroker, SEARCH_PROVIDER, SearchProvider, Services, shipped::UserInputPlugin,
 };
 use runvil_record::{Database, RecordedRun, RunId};
+use runvil_trace::{Beside, RunSpans};
 use runvil_web::{TOKIO_RUNTIME, WebPlugin};
 use tokio::runtime::Handle;
 
@@ -207,11 +208,14 @@ impl Hold {
     }
 
     /// Shows the run from here on, and heeds signals while it goes.
-    pub(crate) fn watch(&self) -> Result<Watched, Fault> {
+    pub(crate) fn watch(&self, source: &[u8], name: &str) -> Result<Watched, Fault> {
+        let prompt = runvil_syntax::parse_structure(source).ok();
+        let prompt = prompt.as_ref().map_or("", |prompt| &prompt.frontmatter.name);
         let listening =
             Signals::listen().map_err(|error| Fault::failure(format_args!("signals cannot be heeded: {error}")))?;
         Ok(Watched {
             watch: Watch::begin(&ShowArgs::default(), &self.meter)?,
+            spans: RunSpans::start(prompt, name),
             signals: tokio::spawn(signals::heed(listening, self.grip.clone())),
         })
     }
@@ -219,13 +223,23 @@ impl Hold {
 
 /// What a person sees of a run that goes on, with signals heeded while it does.
 pub(crate) struct Watched {
-    pub(crate) watch: Watch,
+    watch: Watch,
+    spans: RunSpans,
     signals: tokio::task::JoinHandle<()>,
 }
 
 impl Watched {
-    pub(crate) fn end(self) -> Result<(), Fault> {
+    /// Who is to hear the run.
+    pub(crate) fn observer(&mut self) -> Beside<'_> {
+        self.spans.beside(&mut self.watch)
+    }
+
+    /// Ends what is shown of a run that ended so, if it came that far.
+    pub(crate) fn end(self, outcome: Option<&RunOutcome>) -> Result<(), Fault> {
         self.signals.abort();
+        if let Some(outcome) = outcome {
+            self.spans.end(outcome);
+        }
         self.watch.finish()
     }
 }

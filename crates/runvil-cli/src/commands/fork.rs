@@ -76,9 +76,9 @@ async fn start(
         answer,
     };
     let host = known.host(gate.as_ref(), &hold)?;
-    let mut watched = hold.watch()?;
-    let report = host.fork(launch, fork, &mut watched.watch).await;
-    watched.end()?;
+    let mut watched = hold.watch(&source, &known.start().facts.name)?;
+    let report = host.fork(launch, fork, &mut watched.observer()).await;
+    watched.end(report.as_ref().ok().map(|report| &report.outcome))?;
     let report = report.map_err(|error| {
         Fault::failure(format_args!("run {}: {error}", known.id)).with_help("check the disk that holds the records")
     })?;

@@ -64,9 +64,9 @@ async fn attempt(
         unknown,
     };
     let host = known.host(gate, hold)?;
-    let mut watched = hold.watch()?;
-    let report = host.resume(launch, resumption, &mut watched.watch).await;
-    watched.end()?;
+    let mut watched = hold.watch(&known.run.source, &known.start().facts.name)?;
+    let report = host.resume(launch, resumption, &mut watched.observer()).await;
+    watched.end(report.as_ref().ok().map(|report| &report.outcome))?;
     Ok(report)
 }
 

@@ -8,6 +8,7 @@ use runvil_pack::{
     Configuration, INPUT_BROKER, InputBroker, SEARCH_PROVIDER, SearchProvider, Services, shipped::UserInputPlugin,
 };
 use runvil_syntax::Frontmatter;
+use runvil_trace::RunSpans;
 use runvil_web::{TOKIO_RUNTIME, WebPlugin};
 use serde_json::Value;
 use tokio::runtime::Handle;
@@ -111,7 +112,10 @@ impl Program<'_> {
         let mut watch = Watch::begin(&args.show, &meter)?;
         let signals = tokio::spawn(signals::heed(listening, grip.clone()));
         let clock = tokio::spawn(Arc::clone(&meter).watch_time());
-        let report = host.run(launch, &mut watch).await;
+        let name = self.declared().map_or("", |frontmatter| &frontmatter.name);
+        let mut spans = RunSpans::start(name, &args.name);
+        let report = host.run(launch, &mut spans.beside(&mut watch)).await;
+        spans.end(&report.outcome);
         signals.abort();
         clock.abort();
         let shown = watch.finish();
