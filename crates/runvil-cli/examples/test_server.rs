@@ -97,6 +97,16 @@ fn models(stream: &mut TcpStream, behaviour: &str) -> io::Result<()> {
     match behaviour {
         "no-models" => respond(stream, 404, &json!({ "error": "not found" })),
         "empty-models" => respond(stream, 200, &json!({ "data": [] })),
+        "rich-models" => respond(
+            stream,
+            200,
+            &json!({ "data": [
+                { "id": "qwen3-8b", "context_length": 32768, "thinking": "switchable", "owned_by": "library", "description": "Small\nand quick." },
+                { "id": "deep/think", "context_length": 131072, "thinking": "always" },
+                { "id": "" },
+                { "id": "bare" },
+            ] }),
+        ),
         "garbage-models" => respond(stream, 200, &json!("models")),
         "silent-models" => {
             thread::sleep(Duration::from_secs(600));
@@ -135,6 +145,14 @@ fn chat(stream: &mut TcpStream, behaviour: &str, request: &Value) -> io::Result<
             stream_reply(stream, "they wrote many letters", 3)
         }
         "echo" => stream_reply(stream, &last_message(request), 3),
+        "counted" => {
+            let end = json!({
+                "choices": [{ "index": 0, "delta": {}, "finish_reason": "stop" }],
+                "usage": { "prompt_tokens": 12, "completion_tokens": 4 },
+            });
+            let text = format!("{}data: {end}\n\ndata: [DONE]\n\n", event("Hello, world!"));
+            stream_bytes(stream, text.as_bytes(), 16)
+        }
         "document" => respond(
             stream,
             200,

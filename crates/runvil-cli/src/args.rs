@@ -1,9 +1,13 @@
 //! The command line.
 
+mod helpers;
+
 use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use serde::{Deserialize, Serialize};
+
+pub(crate) use helpers::{CompletionsArgs, ManArgs, ModelsArgs, NewArgs, Template};
 
 /// Run, check and test Runvil prompts.
 ///
@@ -25,6 +29,10 @@ pub(crate) enum Command {
     Check(CheckArgs),
     Contract(ContractArgs),
     Test(TestArgs),
+    New(NewArgs),
+    Models(ModelsArgs),
+    Completions(CompletionsArgs),
+    Man(ManArgs),
 }
 
 /// Run a prompt and print its result.

@@ -2,6 +2,11 @@
 //!
 //! The project's file is the nearest one in the current directory and the directories above it. The user's is in the
 //! user's configuration folder. What the project's file says counts before what the user's says, key by key.
+//! `docs/configuration.md` describes every key.
+
+#[cfg(test)]
+mod documented;
+mod nearest;
 
 use std::{
     env, fmt, io,
@@ -137,7 +142,10 @@ impl Config {
             path: path.to_owned(),
             problem: problem.to_string().trim_end().to_owned(),
         };
-        let file: ConfigFile = toml::from_str(&text).map_err(|error| invalid(&error))?;
+        let file: ConfigFile = toml::from_str(&text).map_err(|error| match nearest::suggestion(error.message()) {
+            Some(suggestion) => invalid(&format_args!("{}\n{suggestion}", error.to_string().trim_end())),
+            None => invalid(&error),
+        })?;
         let ConfigFile {
             endpoint,
             model,
@@ -240,6 +248,7 @@ mod tests {
         assert!(message.contains("runvil.toml"), "{message}");
         assert!(message.contains("line 2"), "{message}");
         assert!(message.contains("`concurency`"), "{message}");
+        assert!(message.contains("\ndid you mean `concurrency`?\n"), "{message}");
     }
 
     #[test]

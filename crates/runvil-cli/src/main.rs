@@ -6,6 +6,7 @@ mod config;
 mod diagnostic;
 mod exit;
 mod files;
+mod heap;
 mod live;
 mod logging;
 mod models;
@@ -13,8 +14,10 @@ mod operator;
 mod out;
 mod record;
 mod repeat;
+mod runtime;
 mod signals;
 mod store;
+mod table;
 
 use clap::Parser as _;
 use tracing_subscriber::filter::LevelFilter;
@@ -22,6 +25,7 @@ use tracing_subscriber::filter::LevelFilter;
 use args::{Cli, Command};
 
 fn main() -> std::process::ExitCode {
+    heap::share();
     let Cli { command } = Cli::parse();
     logging::start(match command {
         // Cases fail Packs and tools on purpose.
@@ -36,6 +40,10 @@ fn main() -> std::process::ExitCode {
         Command::Check(args) => commands::check::check(&args),
         Command::Contract(args) => commands::contract::contract(&args),
         Command::Test(args) => commands::test::test(&args),
+        Command::New(args) => commands::new::new(&args),
+        Command::Models(args) => commands::models::models(&args),
+        Command::Completions(args) => commands::completions::completions(&args),
+        Command::Man(args) => commands::man::man(&args),
     };
     let exit = exit.unwrap_or_else(|fault| {
         fault.print();

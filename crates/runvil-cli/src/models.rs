@@ -5,7 +5,8 @@ use std::{env, ffi::OsString, sync::Arc, time::Duration};
 use runvil_engine::{Limits, ModelId, ModelInfo, RAW_MODEL_CONTEXT, ThinkingMode};
 use runvil_harness::ModelAccess;
 use runvil_model::{
-    ChatCompletions, Endpoint, GATEWAY_API_KEY, GATEWAY_SERVER, GATEWAY_URL, Gateway, ModelBackend, RoundLimits,
+    Catalog, ChatCompletions, Endpoint, GATEWAY_API_KEY, GATEWAY_SERVER, GATEWAY_URL, Gateway, ModelBackend,
+    RoundLimits,
 };
 use runvil_web::GatewaySearch;
 
@@ -75,21 +76,32 @@ impl Gate {
         }
     }
 
-    /// What the endpoint says of a model; of the first one that it lists, where none is asked for.
-    async fn look_up(&self, name: Option<&str>, limits: &Limits) -> Result<ModelInfo, Fault> {
+    /// The address of the model list.
+    pub(crate) fn list_url(&self) -> String {
+        format!("{}/models", self.root)
+    }
+
+    /// The models that the endpoint lists, or why there is no list.
+    pub(crate) async fn catalog(&self, limits: &Limits) -> Result<Catalog, String> {
         let limits = RoundLimits {
             receive_timeout: LIST_TIMEOUT,
             ..RoundLimits::from(limits)
         };
-        let url = format!("{}/models", self.root);
-        let listed = tokio::time::timeout(LIST_TIMEOUT, self.backend.models(limits)).await;
-        let problem = match listed {
-            Err(_) => "the answer did not come in time".to_owned(),
-            Ok(Err(error)) => error.to_string(),
-            Ok(Ok(catalog)) => {
-                for skipped in &catalog.skipped {
-                    tracing::warn!(%url, "{skipped}");
-                }
+        let catalog = match tokio::time::timeout(LIST_TIMEOUT, self.backend.models(limits)).await {
+            Err(_) => return Err("the answer did not come in time".to_owned()),
+            Ok(listed) => listed.map_err(|error| error.to_string())?,
+        };
+        for skipped in &catalog.skipped {
+            tracing::warn!(url = %self.list_url(), "{skipped}");
+        }
+        Ok(catalog)
+    }
+
+    /// What the endpoint says of a model; of the first one that it lists, where none is asked for.
+    async fn look_up(&self, name: Option<&str>, limits: &Limits) -> Result<ModelInfo, Fault> {
+        let problem = match self.catalog(limits).await {
+            Err(problem) => problem,
+            Ok(catalog) => {
                 let wanted = |model: &&ModelInfo| name.is_none_or(|name| model.id.name() == name);
                 match catalog.models.iter().find(wanted) {
                     Some(model) => return Ok(model.clone()),
@@ -98,10 +110,11 @@ impl Gate {
                 }
             }
         };
-        Err(
-            Fault::failure(format_args!("no model can be picked from {url}: {problem}"))
-                .with_help("start the endpoint, or name the model with --model or under [model] in runvil.toml"),
-        )
+        Err(Fault::failure(format_args!(
+            "no model can be picked from {}: {problem}",
+            self.list_url()
+        ))
+        .with_help("start the endpoint, or name the model with --model or under [model] in runvil.toml"))
     }
 }
 
@@ -144,7 +157,7 @@ async fn known(gate: &Gate, config: &Config, name: &str) -> Result<ModelInfo, Fa
 }
 
 /// A model of which only the name is known.
-fn assumed(name: &str) -> Result<ModelInfo, Fault> {
+pub(crate) fn assumed(name: &str) -> Result<ModelInfo, Fault> {
     let id = ModelId::new(GATEWAY_SERVER, name)
         .map_err(|error| Fault::usage(error).with_help("name a model as the endpoint lists it"))?;
     Ok(ModelInfo {
@@ -157,7 +170,7 @@ fn assumed(name: &str) -> Result<ModelInfo, Fault> {
 }
 
 /// The model with what the configuration says of it.
-fn configured(model: ModelInfo, config: &Config) -> ModelInfo {
+pub(crate) fn configured(model: ModelInfo, config: &Config) -> ModelInfo {
     let said = &config.model;
     // What is said of another model than the one in use says nothing.
     if said

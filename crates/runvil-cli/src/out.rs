@@ -28,3 +28,14 @@ pub(crate) fn print(text: impl fmt::Display) -> Result<(), Fault> {
         .and_then(|()| out.flush())
         .map_err(|error| Fault::failure(format_args!("standard output cannot be written: {error}")))
 }
+
+/// Writes bytes to standard output as they are.
+///
+/// # Errors
+/// The bytes cannot be written.
+pub(crate) fn print_bytes(bytes: &[u8]) -> Result<(), Fault> {
+    let mut out = io::stdout().lock();
+    out.write_all(bytes)
+        .and_then(|()| out.flush())
+        .map_err(|error| Fault::failure(format_args!("standard output cannot be written: {error}")))
+}

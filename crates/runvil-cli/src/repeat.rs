@@ -9,7 +9,7 @@ use runvil_pack::{
 };
 use runvil_record::{Database, RecordedRun, RunId};
 use runvil_web::{TOKIO_RUNTIME, WebPlugin};
-use tokio::runtime::{Handle, Runtime};
+use tokio::runtime::Handle;
 
 use crate::{
     config::Config,
@@ -20,6 +20,7 @@ use crate::{
     operator::StdinOperator,
     out,
     record::{self, Settings},
+    runtime,
     signals::{self, Signals},
     store,
 };
@@ -181,8 +182,7 @@ impl Known {
 
 /// Runs a future on a runtime of its own.
 pub(crate) fn on_runtime<T>(work: impl Future<Output = Result<T, Fault>>) -> Result<T, Fault> {
-    let runtime =
-        Runtime::new().map_err(|error| Fault::failure(format_args!("the runtime does not start: {error}")))?;
+    let runtime = runtime::start()?;
     let done = runtime.block_on(work);
     // A thread that waits for standard input, or for Lua that does not come back, must not hold up the end.
     runtime.shutdown_background();

@@ -25,6 +25,9 @@ use crate::{
     store::SessionAccess,
 };
 
+/// The largest prompt, in bytes, that is parsed where it stands: it takes less time than handing it to another thread.
+const PARSED_IN_PLACE: usize = 64 * 1024;
+
 /// A run that is ready for its first step.
 pub struct Prepared {
     /// The run.
@@ -240,7 +243,11 @@ fn unrecordable(error: Unrecordable) -> RunOutcome {
 /// Parses the prompt and compiles its Lua. The record gets the parse events in any case.
 async fn parse(source: Vec<u8>, record: &mut RunRecord) -> Result<Arc<Prompt>, RunError> {
     let execution = record.facts.name.clone();
-    let Parsed { events, result } = blocking(move || Prompt::parse(&source, &execution)).await;
+    let Parsed { events, result } = if source.len() <= PARSED_IN_PLACE {
+        Prompt::parse(&source, &execution)
+    } else {
+        blocking(move || Prompt::parse(&source, &execution)).await
+    };
     record.events = events;
     let prompt = result.map_err(|error| RunError::from(&error))?;
     record.title.clone_from(&prompt.tree().h1.title);
@@ -249,8 +256,10 @@ async fn parse(source: Vec<u8>, record: &mut RunRecord) -> Result<Arc<Prompt>, R
 }
 
 async fn stage(frontmatter: &Frontmatter, input: Option<String>, store: Option<Store>) -> Result<(), RunError> {
-    let declared = frontmatter.input.clone();
-    let staged = blocking(move || staging::stage(declared.as_ref(), input, store.as_ref())).await;
+    let Some(declared) = frontmatter.input.clone() else {
+        return staging::stage(None, input, None).map_err(|refusal| RunError::from(&refusal));
+    };
+    let staged = blocking(move || staging::stage(Some(&declared), input, store.as_ref())).await;
     staged.map_err(|refusal| RunError::from(&refusal))
 }
 

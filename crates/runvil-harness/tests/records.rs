@@ -137,7 +137,7 @@ const WORK: &str = "## A\n```lua\nmodels.use('m')\nstore.write('log', 'x')\nfor 
 fn working_host() -> Host {
     let kit = pack("acme/kit").shaped_tool(
         "kit/note",
-        |definition| definition.repeat_safe(),
+        runvil_pack::ToolDefinition::repeat_safe,
         |_, context| async move {
             let failed = |error: runvil_pack::FileError| ToolError::other(error.to_string());
             context.files().write("note", "noted").await.map_err(failed)?;

@@ -171,10 +171,10 @@ impl Reader {
                 })
             },
         )?;
-        rows.into_iter().map(|row| self.step(row)).collect()
+        rows.iter().map(|row| self.step(row)).collect()
     }
 
-    fn step(&mut self, row: StepRow) -> Result<StepRecord, RecordError> {
+    fn step(&mut self, row: &StepRow) -> Result<StepRecord, RecordError> {
         Ok(StepRecord {
             handed: self.unfold_some(row.handed.as_deref())?.unwrap_or_default(),
             openings: self.unfold_some(row.openings.as_deref())?.unwrap_or_default(),

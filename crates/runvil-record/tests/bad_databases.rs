@@ -21,7 +21,7 @@ impl Place {
 }
 
 /// The error names the file and says what to do.
-fn assert_told(error: &RecordError, path: &PathBuf) {
+fn assert_told(error: &RecordError, path: &std::path::Path) {
     assert!(error.to_string().contains(&path.display().to_string()), "{error}");
     assert!(!error.help().is_empty());
 }

@@ -261,11 +261,8 @@ impl View<'_> {
         ) {
             return Ok(());
         }
-        let before = match self.backend().read(&place.path) {
-            Ok(bytes) => Some(bytes),
-            // The change itself finds out what stands in its way.
-            Err(_) => None,
-        };
+        // The change itself finds out what stands in its way.
+        let before = self.backend().read(&place.path).ok();
         let after = match op {
             StoreOp::Append { contents, .. } => {
                 Some([before.as_deref().unwrap_or_default(), contents.as_bytes()].concat())

@@ -14,7 +14,7 @@ use runvil_pack::{
 use runvil_syntax::Frontmatter;
 use runvil_web::{TOKIO_RUNTIME, WebPlugin};
 use serde_json::Value;
-use tokio::runtime::{Handle, Runtime};
+use tokio::runtime::Handle;
 
 use crate::{
     args::RunArgs,
@@ -25,7 +25,7 @@ use crate::{
     live::LiveOutput,
     models::{self, Gate},
     operator::StdinOperator,
-    out, record,
+    out, record, runtime,
     signals::{self, Signals},
     store::{self, StoreSpec},
 };
@@ -33,12 +33,11 @@ use crate::{
 pub(crate) fn run(args: &RunArgs) -> Result<Exit, Fault> {
     let source = files::read(&args.file, MAX_PROMPT_BYTES)?;
     // The run parses the file again, for its record. This parse tells what the command has to get ready.
-    let parsed = Prompt::parse(&source, &args.name).result;
-    let declared = parsed.as_ref().ok().map(|prompt| &prompt.tree().frontmatter);
+    let parsed = runvil_syntax::parse_structure(&source).ok();
+    let declared = parsed.as_ref().map(|prompt| &prompt.frontmatter);
     check_output(args, declared)?;
     let config = Config::load()?;
-    let runtime =
-        Runtime::new().map_err(|error| Fault::failure(format_args!("the runtime does not start: {error}")))?;
+    let runtime = runtime::start()?;
     let exit = runtime.block_on(run_prompt(args, source, declared, &config));
     // A thread that waits for standard input, or for Lua that does not come back, must not hold up the end.
     runtime.shutdown_background();
@@ -69,7 +68,9 @@ async fn run_prompt(
     config: &Config,
 ) -> Result<Exit, Fault> {
     let gate = Gate::open(config)?;
-    let declares_roles = declared.is_some_and(|frontmatter| !frontmatter.models.is_empty());
+    // A prompt whose Lua does not compile asks for no model.
+    let declares_roles = declared.is_some_and(|frontmatter| !frontmatter.models.is_empty())
+        && Prompt::parse(&source, &args.name).result.is_ok();
     let models = models::access(gate.as_ref(), config, args.model.as_deref(), declares_roles).await?;
     let lacks_model = declares_roles && models.current.is_none();
     let search: Arc<dyn SearchProvider> = Arc::new(Gate::search(gate.as_ref()));

@@ -114,6 +114,7 @@ impl Run {
             let failure = crate::globals::prelude_failure(&context, raised);
             return self.section_failed(id, failure, false);
         }
+        crate::globals::end_unfinished(&frame.context);
         if let Some(target) = frame.context.take_jump() {
             return self.jumped(id, &target);
         }
@@ -153,7 +154,6 @@ impl Run {
     fn block_failed(&mut self, id: &ChainId, failure: Failure) -> Flow {
         let frame = self.chain(id).running_frame();
         let in_h1 = frame.section.is_none();
-        crate::globals::end_library_loads(&frame.context);
         self.report(id, EventKind::LuaChunkFailed);
         self.section_failed(id, failure, in_h1)
     }
