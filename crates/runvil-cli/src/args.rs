@@ -23,7 +23,7 @@ pub(crate) struct Cli {
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
-    Run(RunArgs),
+    Run(Box<RunArgs>),
     Check(CheckArgs),
     Contract(ContractArgs),
     Test(TestArgs),
