@@ -53,10 +53,7 @@ fn a_run_replays_the_same_until_its_prompt_is_edited() {
         edited.stdout.contains("event chat of section A (step 1)"),
         "{edited:#?}"
     );
-    assert!(
-        edited.stdout.contains("at .messages[0].content"),
-        "{edited:#?}"
-    );
+    assert!(edited.stdout.contains("at .messages[0].content"), "{edited:#?}");
     assert!(
         edited.stdout.contains("recorded: \"two\"") && edited.stdout.contains("now:      \"three\""),
         "{edited:#?}"
