@@ -29,7 +29,7 @@ pub(crate) fn resume(args: &ResumeArgs) -> Result<Exit, Fault> {
 
 async fn go_on(args: &ResumeArgs, config: &Config, known: &Known, writer: &Arc<RunWriter>) -> Result<Exit, Fault> {
     let gate = Gate::open(config)?;
-    known.tell_changes(config, gate.as_ref());
+    known.tell_changes(config, gate.as_ref(), true);
     let unknown = match args.on_unknown {
         UnknownWork::Ask => OnUnknown::Ask,
         UnknownWork::Repeat => OnUnknown::Repeat,
