@@ -3,8 +3,11 @@
 pub(crate) mod check;
 pub(crate) mod completions;
 pub(crate) mod contract;
+pub(crate) mod fork;
 pub(crate) mod man;
 pub(crate) mod models;
 pub(crate) mod new;
+pub(crate) mod replay;
+pub(crate) mod resume;
 pub(crate) mod run;
 pub(crate) mod test;

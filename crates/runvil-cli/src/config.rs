@@ -36,6 +36,7 @@ pub(crate) struct Config {
     pub(crate) model: Model,
     pub(crate) limits: Limits,
     pub(crate) budget: Budget,
+    pub(crate) record: Record,
 }
 
 /// One configuration file.
@@ -46,6 +47,7 @@ struct ConfigFile {
     model: Model,
     limits: LimitSettings,
     budget: Budget,
+    record: Record,
 }
 
 /// `[endpoint]`: how models are reached. `RUNVIL_GATEWAY_URL` counts before it; the key stays out of files, in
@@ -73,6 +75,18 @@ pub(crate) struct Model {
     pub(crate) description: Option<String>,
     /// Who provides it.
     pub(crate) provider: Option<String>,
+}
+
+/// `[record]`: the records of runs.
+#[derive(Debug, Clone, Default, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub(crate) struct Record {
+    /// The database. A relative path counts from the folder of the configuration file.
+    pub(crate) path: Option<PathBuf>,
+    /// Whether runs are recorded; they are by default.
+    pub(crate) enabled: Option<bool>,
+    /// Whether a record survives a loss of power, too.
+    pub(crate) durable: Option<bool>,
 }
 
 /// `[limits]`: the run limits, each in place of its default.
@@ -140,6 +154,7 @@ impl Config {
             model,
             limits,
             budget,
+            record,
         } = file;
         if model.context == Some(0) {
             return Err(invalid(&"`model.context` must be at least 1"));
@@ -154,6 +169,14 @@ impl Config {
         overlay(&mut self.budget.max_rounds, budget.max_rounds);
         overlay(&mut self.budget.max_total_tokens, budget.max_total_tokens);
         overlay(&mut self.budget.max_seconds, budget.max_seconds);
+        overlay(
+            &mut self.record.path,
+            record
+                .path
+                .map(|place| path.parent().unwrap_or(Path::new("")).join(place)),
+        );
+        overlay(&mut self.record.enabled, record.enabled);
+        overlay(&mut self.record.durable, record.durable);
         limits.apply(&mut self.limits);
         self.limits.validate().map_err(|error| invalid(&error))
     }

@@ -18,7 +18,9 @@ mod narrate;
 mod operator;
 mod out;
 mod progress;
+mod record;
 mod remedy;
+mod repeat;
 mod runtime;
 mod screen;
 mod signals;
@@ -43,6 +45,9 @@ fn main() -> std::process::ExitCode {
     });
     let exit = match command {
         Command::Run(args) => commands::run::run(&args),
+        Command::Replay(args) => commands::replay::replay(&args),
+        Command::Resume(args) => commands::resume::resume(&args),
+        Command::Fork(args) => commands::fork::fork(&args),
         Command::Check(args) => commands::check::check(&args),
         Command::Contract(args) => commands::contract::contract(&args),
         Command::Test(args) => commands::test::test(&args),

@@ -58,6 +58,16 @@ impl Gate {
         }))
     }
 
+    /// The API root. It holds no secret: a root with a user, a password or a query is refused.
+    pub(crate) fn root(&self) -> &str {
+        &self.root
+    }
+
+    /// The backend of model rounds.
+    pub(crate) fn backend(&self) -> Arc<dyn ModelBackend> {
+        Arc::clone(&self.backend)
+    }
+
     /// The provider of web searches.
     pub(crate) fn search(gate: Option<&Self>) -> GatewaySearch {
         match gate {

@@ -72,7 +72,13 @@ impl<'t> SortKey<'t> {
             let floor = value.floor();
             #[allow(clippy::cast_possible_truncation, reason = "the value lies in the range of i64")]
             let integral = floor as i64;
-            Self::new(Group::Number, sortable(integral), (value - floor).to_bits(), position)
+            // The distance from the integer that is nearer to zero: a float holds it exactly.
+            let fraction = if value < 0.0 && value != floor {
+                !(value.ceil() - value).to_bits()
+            } else {
+                (value - floor).to_bits()
+            };
+            Self::new(Group::Number, sortable(integral), fraction, position)
         }
     }
 
@@ -200,6 +206,10 @@ mod tests {
             SortKey::float(-1.5, false, 0),
             SortKey::integer(-1, 0),
             SortKey::float(-0.5, false, 0),
+            SortKey::float(-0.1, false, 0),
+            SortKey::float(-0.099_999_999_999_999_99, false, 0),
+            SortKey::float(-1e-18, false, 0),
+            SortKey::float(-1e-20, false, 0),
             SortKey::integer(0, 0),
             SortKey::float(0.5, false, 0),
             SortKey::integer(1, 0),

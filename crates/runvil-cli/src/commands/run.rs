@@ -22,9 +22,9 @@ use crate::{
     files::{self, MAX_INPUT_BYTES, MAX_PROMPT_BYTES},
     models::{self, Gate},
     operator::StdinOperator,
-    runtime,
+    record, runtime,
     signals::{self, Signals},
-    store,
+    store::{self, StoreSpec},
     usage::{Meter, Metered},
     watch::Watch,
 };
@@ -101,7 +101,8 @@ impl Program<'_> {
             input: args.input.as_deref().map(files::read_text).transpose()?,
             services: services(args),
             ui: args.ui.as_deref().map(read_ui).transpose()?,
-            store: store::open(args)?,
+            store: store::open(&StoreSpec::from(args))?,
+            recorder: record::recorder(args, config, gate.as_ref())?,
             control,
             ..Launch::new(self.source.as_slice(), &args.name)
         };

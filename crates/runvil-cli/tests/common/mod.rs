@@ -69,6 +69,7 @@ impl Place {
             .current_dir(self.root.path())
             .env("HOME", self.root.path())
             .env("XDG_CONFIG_HOME", self.path("config"))
+            .env("XDG_DATA_HOME", self.path("data"))
             .env("APPDATA", self.path("config"))
             .env_remove("RUNVIL_GATEWAY_URL")
             .env_remove("RUNVIL_GATEWAY_API_KEY")
@@ -105,6 +106,7 @@ impl Place {
         vec![
             ("HOME", text(self.path("home"))),
             ("XDG_CONFIG_HOME", text(self.path("config"))),
+            ("XDG_DATA_HOME", text(self.path("data"))),
             ("RUNVIL_GATEWAY_URL", Server::shared().root(behaviour)),
         ]
     }
@@ -143,6 +145,12 @@ impl Runvil {
             thread::spawn(move || drop(stdin.write_all(&input)));
         }
         child
+    }
+
+    /// Runs it on a prompt file with these arguments.
+    pub(crate) fn run_file(mut self, prompt: &Path, args: &str) -> Outcome {
+        self.command.arg(prompt).arg(args);
+        self.run()
     }
 
     pub(crate) fn run(self) -> Outcome {

@@ -35,7 +35,7 @@ pub(crate) use self::coroutine::{Ended, resume, trace};
 pub(crate) use self::entry::entries;
 pub(crate) use self::error_value::{bless_error_value, forget_origins, is_error_value, origin_of, remember_origin};
 pub(crate) use self::globals::{materializer, serve, serve_constant, serve_lazily, settle};
-pub(crate) use self::hook::arm;
+pub(crate) use self::hook::{AT_ONCE, INTERVAL, arm};
 pub(crate) use self::reader::{Identity, Nature, Reader, Seen, Slot, StackFull, read};
 pub(crate) use self::seal::{refuse_fields, strict_fields};
 pub(crate) use self::setup::{Setup, kit, set_up};
