@@ -1,6 +1,7 @@
 //! The command line.
 
 mod helpers;
+mod records;
 
 use std::path::PathBuf;
 
@@ -10,6 +11,7 @@ use serde::{Deserialize, Serialize};
 use crate::{budget::Seconds, event_lines::EventSink};
 
 pub(crate) use helpers::{CompletionsArgs, ManArgs, ModelsArgs, NewArgs, Template};
+pub(crate) use records::{DiffArgs, EndedAs, PruneArgs, RunsArgs, TimelineArgs};
 
 /// Run, check and test Runvil prompts.
 ///
@@ -28,6 +30,10 @@ pub(crate) enum Command {
     Replay(ReplayArgs),
     Resume(ResumeArgs),
     Fork(ForkArgs),
+    Runs(RunsArgs),
+    Show(TimelineArgs),
+    Diff(DiffArgs),
+    Prune(PruneArgs),
     Check(CheckArgs),
     Contract(ContractArgs),
     Test(TestArgs),

@@ -35,8 +35,8 @@ pub(crate) struct Config {
     pub(crate) endpoint: Endpoint,
     pub(crate) model: Model,
     pub(crate) limits: Limits,
-    pub(crate) budget: Budget,
     pub(crate) record: Record,
+    pub(crate) budget: Budget,
 }
 
 /// One configuration file.
@@ -46,8 +46,8 @@ struct ConfigFile {
     endpoint: Endpoint,
     model: Model,
     limits: LimitSettings,
-    budget: Budget,
     record: Record,
+    budget: Budget,
 }
 
 /// `[endpoint]`: how models are reached. `RUNVIL_GATEWAY_URL` counts before it; the key stays out of files, in
@@ -153,8 +153,8 @@ impl Config {
             endpoint,
             model,
             limits,
-            budget,
             record,
+            budget,
         } = file;
         if model.context == Some(0) {
             return Err(invalid(&"`model.context` must be at least 1"));
@@ -166,9 +166,6 @@ impl Config {
         overlay(&mut self.model.thinking, model.thinking);
         overlay(&mut self.model.description, model.description);
         overlay(&mut self.model.provider, model.provider);
-        overlay(&mut self.budget.max_rounds, budget.max_rounds);
-        overlay(&mut self.budget.max_total_tokens, budget.max_total_tokens);
-        overlay(&mut self.budget.max_seconds, budget.max_seconds);
         overlay(
             &mut self.record.path,
             record
@@ -177,6 +174,9 @@ impl Config {
         );
         overlay(&mut self.record.enabled, record.enabled);
         overlay(&mut self.record.durable, record.durable);
+        overlay(&mut self.budget.max_rounds, budget.max_rounds);
+        overlay(&mut self.budget.max_total_tokens, budget.max_total_tokens);
+        overlay(&mut self.budget.max_seconds, budget.max_seconds);
         limits.apply(&mut self.limits);
         self.limits.validate().map_err(|error| invalid(&error))
     }

@@ -12,16 +12,6 @@ pub(crate) fn note(text: impl fmt::Display) {
     screen().note(&text);
 }
 
-/// Writes a question to standard error, whose answer is typed behind it.
-pub(crate) fn note_part(text: impl fmt::Display) {
-    screen().part(&text.to_string());
-}
-
-/// Tells that the answer to a question was typed, and its line with it.
-pub(crate) fn line_was_typed() {
-    screen().answered(true);
-}
-
 /// Writes text to standard output as it is.
 ///
 /// # Errors

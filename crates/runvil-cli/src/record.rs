@@ -66,6 +66,15 @@ pub(crate) fn open(config: &Config, durable: bool) -> Result<Database, Fault> {
     survive(opened, config, durable)
 }
 
+/// Opens the database, if there is one.
+pub(crate) fn open_if_any(config: &Config) -> Result<Option<Database>, Fault> {
+    match Database::open_existing(place(config)?) {
+        Ok(database) => Ok(Some(database)),
+        Err(RecordError::Missing(_)) => Ok(None),
+        Err(error) => Err(error.into()),
+    }
+}
+
 /// Opens the database that is there.
 pub(crate) fn open_existing(config: &Config) -> Result<Database, Fault> {
     Ok(Database::open_existing(place(config)?)?)
@@ -87,7 +96,7 @@ pub(crate) fn find(database: &Database, reference: &str) -> Result<RunId, Fault>
 }
 
 /// Where the database is: as the configuration says, or where the platform keeps a user's data.
-fn place(config: &Config) -> Result<PathBuf, Fault> {
+pub(crate) fn place(config: &Config) -> Result<PathBuf, Fault> {
     if let Some(path) = &config.record.path {
         return Ok(path.clone());
     }

@@ -3,11 +3,12 @@
 use std::{path::Path, sync::Arc};
 
 use runvil_engine::{RunOutcome, RunStart, prompt::Prompt};
-use runvil_harness::{GivenOrigin, Host, Launch, ModelAccess, Observer, Recorded, RunControl, RunReport};
+use runvil_harness::{GivenOrigin, Host, Launch, ModelAccess, Recorded, RunControl, RunReport};
 use runvil_pack::{
     Configuration, INPUT_BROKER, InputBroker, SEARCH_PROVIDER, SearchProvider, Services, shipped::UserInputPlugin,
 };
 use runvil_record::{Database, RecordedRun, RunId};
+use runvil_trace::{Beside, RunSpans};
 use runvil_web::{TOKIO_RUNTIME, WebPlugin};
 use tokio::runtime::Handle;
 
@@ -16,6 +17,7 @@ use crate::{
     budget::Budget,
     cause::Grip,
     config::Config,
+    ending::Ending,
     exit::{Exit, Fault},
     files::{self, MAX_PROMPT_BYTES},
     models::{Gate, without_server},
@@ -25,7 +27,7 @@ use crate::{
     runtime,
     signals::{self, Signals},
     store,
-    usage::Meter,
+    usage::{Meter, metered},
     watch::Watch,
 };
 
@@ -116,7 +118,7 @@ impl Known {
     }
 
     /// A Host like the one that the run was recorded on.
-    pub(crate) fn host(&self, gate: Option<&Gate>) -> Result<Host, Fault> {
+    pub(crate) fn host(&self, gate: Option<&Gate>, hold: &Hold) -> Result<Host, Fault> {
         let facts = &self.start().facts;
         let search: Arc<dyn SearchProvider> = Arc::new(Gate::search(gate));
         let models = ModelAccess {
@@ -128,7 +130,7 @@ impl Known {
             .service(TOKIO_RUNTIME, Arc::new(Handle::current()))
             .plugin(&WebPlugin::new(Configuration::new()))
             .plugin(&UserInputPlugin)
-            .models(models)
+            .models(metered(models, &hold.meter))
             .limits(facts.limits.clone())
             .debug(facts.debug)
             .origin(Arc::new(GivenOrigin {
@@ -159,28 +161,25 @@ impl Known {
         })
     }
 
-    /// Hands out what the run left.
-    pub(crate) fn deliver(&self, report: RunReport) -> Result<Exit, Fault> {
-        match report.outcome {
-            RunOutcome::Completed { text } => {
-                out::print(&text)?;
-                if let (Some(Ok(text)), Some(path)) = (report.output, &self.settings.output) {
-                    files::write(path, &text)?;
-                }
-                Ok(Exit::Success)
-            }
-            RunOutcome::Cancelled => {
-                out::note("the run was cancelled");
-                Ok(Exit::Cancelled)
-            }
-            RunOutcome::Failed(error) => {
-                out::note(format_args!(
-                    "error: the run failed ({}): {}",
-                    error.kind, error.message
-                ));
-                Ok(Exit::Failure)
-            }
+    /// Hands out what the run of this prompt left.
+    pub(crate) fn deliver(&self, source: &[u8], report: &RunReport, hold: &Hold) -> Result<Exit, Fault> {
+        let prompt = runvil_syntax::parse_structure(source).ok();
+        let cancelled = matches!(report.outcome, RunOutcome::Cancelled);
+        let exit = Ending {
+            path: Path::new(self.run.file.as_deref().unwrap_or("<prompt>")),
+            source,
+            prompt: prompt.as_ref(),
+            outcome: &report.outcome,
+            cause: cancelled.then(|| hold.grip.cause()).flatten(),
+            usage: hold.meter.usage(),
+            output: report.output.as_ref().and_then(|output| output.as_ref().err()),
+            lacks_model: false,
         }
+        .tell()?;
+        if let (Some(Ok(text)), Some(path)) = (&report.output, &self.settings.output) {
+            files::write(path, text)?;
+        }
+        Ok(exit)
     }
 }
 
@@ -193,32 +192,55 @@ pub(crate) fn on_runtime<T>(work: impl Future<Output = Result<T, Fault>>) -> Res
     done
 }
 
+/// The command's hold on a run that goes on.
+pub(crate) struct Hold {
+    pub(crate) control: RunControl,
+    grip: Grip,
+    meter: Arc<Meter>,
+}
+
+impl Hold {
+    pub(crate) fn new() -> Self {
+        let control = RunControl::new();
+        let grip = Grip::new(control.clone());
+        let meter = Arc::new(Meter::new(Budget::default(), grip.clone()));
+        Self { control, grip, meter }
+    }
+
+    /// Shows the run from here on, and heeds signals while it goes.
+    pub(crate) fn watch(&self, source: &[u8], name: &str) -> Result<Watched, Fault> {
+        let prompt = runvil_syntax::parse_structure(source).ok();
+        let prompt = prompt.as_ref().map_or("", |prompt| &prompt.frontmatter.name);
+        let listening =
+            Signals::listen().map_err(|error| Fault::failure(format_args!("signals cannot be heeded: {error}")))?;
+        Ok(Watched {
+            watch: Watch::begin(&ShowArgs::default(), &self.meter)?,
+            spans: RunSpans::start(prompt, name),
+            signals: tokio::spawn(signals::heed(listening, self.grip.clone())),
+        })
+    }
+}
+
 /// What a person sees of a run that goes on, with signals heeded while it does.
 pub(crate) struct Watched {
     watch: Watch,
+    spans: RunSpans,
     signals: tokio::task::JoinHandle<()>,
 }
 
 impl Watched {
-    pub(crate) fn begin(control: &RunControl) -> Result<Self, Fault> {
-        let listening =
-            Signals::listen().map_err(|error| Fault::failure(format_args!("signals cannot be heeded: {error}")))?;
-        let grip = Grip::new(control.clone());
-        let meter = Arc::new(Meter::new(Budget::default(), grip.clone()));
-        Ok(Self {
-            watch: Watch::begin(&ShowArgs::default(), &meter)?,
-            signals: tokio::spawn(signals::heed(listening, grip)),
-        })
+    /// Who is to hear the run.
+    pub(crate) fn observer(&mut self) -> Beside<'_> {
+        self.spans.beside(&mut self.watch)
     }
 
-    pub(crate) fn end(self) -> Result<(), Fault> {
+    /// Ends what is shown of a run that ended so, if it came that far.
+    pub(crate) fn end(self, outcome: Option<&RunOutcome>) -> Result<(), Fault> {
         self.signals.abort();
+        if let Some(outcome) = outcome {
+            self.spans.end(outcome);
+        }
         self.watch.finish()
-    }
-
-    /// What hears of the run.
-    pub(crate) fn observer(&mut self) -> &mut dyn Observer {
-        &mut self.watch
     }
 }
 

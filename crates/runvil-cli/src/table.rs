@@ -66,6 +66,15 @@ pub(crate) fn one_line(text: &str) -> String {
     text.chars().map(visible).collect::<String>().trim_end().to_owned()
 }
 
+/// The text on one line, of at most so many characters.
+pub(crate) fn cut(text: &str, most: usize) -> String {
+    let text = one_line(text);
+    match text.char_indices().nth(most) {
+        Some((end, _)) => format!("{}…", &text[..end]),
+        None => text,
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -80,6 +89,7 @@ mod tests {
 
     #[test]
     fn a_cell_holds_no_control_character() {
+        assert_eq!((cut("äöü", 2).as_str(), cut("äöü", 3).as_str()), ("äö…", "äöü"));
         assert_eq!(one_line("a\nb\u{1b}[2J\t"), "a b [2J");
     }
 }

@@ -7,6 +7,7 @@ use std::{
 
 use async_trait::async_trait;
 use runvil_engine::{CompletionError, ModelReply, ModelRound};
+use runvil_harness::ModelAccess;
 use runvil_model::{Catalog, ModelBackend, OnText, RoundLimits};
 use serde::Serialize;
 
@@ -123,14 +124,22 @@ impl Meter {
 }
 
 /// A backend whose rounds are counted.
-pub(crate) struct Metered {
+struct Metered {
     backend: Arc<dyn ModelBackend>,
     meter: Arc<Meter>,
 }
 
-impl Metered {
-    pub(crate) fn new(backend: Arc<dyn ModelBackend>, meter: Arc<Meter>) -> Self {
-        Self { backend, meter }
+/// The models, with every round counted.
+pub(crate) fn metered(models: ModelAccess, meter: &Arc<Meter>) -> ModelAccess {
+    let counted = |backend| -> Arc<dyn ModelBackend> {
+        Arc::new(Metered {
+            backend,
+            meter: Arc::clone(meter),
+        })
+    };
+    ModelAccess {
+        backend: models.backend.map(counted),
+        ..models
     }
 }
 

@@ -9,7 +9,11 @@ fn commands(place: &Place) -> Vec<String> {
     let help = place.runvil(["--help"]).run();
     let list = help.stdout.split_once("Commands:\n").expect("the commands").1;
     let list = list.split("\n\n").next().expect("the commands");
-    let first = |line: &str| line.split_whitespace().next().map(str::to_owned);
+    // A line that goes on with a description stands further in.
+    let first = |line: &str| {
+        let entry = line.strip_prefix("  ").filter(|entry| !entry.starts_with(' '))?;
+        entry.split_whitespace().next().map(str::to_owned)
+    };
     list.lines()
         .filter_map(first)
         .filter(|command| command != "help")

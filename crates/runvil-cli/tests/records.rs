@@ -50,13 +50,10 @@ fn a_run_replays_the_same_until_its_prompt_is_edited() {
     assert_eq!(edited.status, Some(1), "{edited:#?}");
     edited.says("was edited since");
     assert!(
-        edited.stdout.contains("effect 2 model_round of section A"),
+        edited.stdout.contains("event chat of section A (step 1)"),
         "{edited:#?}"
     );
-    assert!(
-        edited.stdout.contains("at .kind.request.messages[0].content"),
-        "{edited:#?}"
-    );
+    assert!(edited.stdout.contains("at .messages[0].content"), "{edited:#?}");
     assert!(
         edited.stdout.contains("recorded: \"two\"") && edited.stdout.contains("now:      \"three\""),
         "{edited:#?}"

@@ -2,7 +2,7 @@
 
 use std::{fmt, sync::Arc};
 
-use runvil_engine::{AccessId, FileChange, FileState, RecordFault, Recorder, RunError, hex::Hex};
+use runvil_engine::{AccessId, FileChange, FileState, RecordFault, Recorder, RunError, RunErrorKind, hex::Hex};
 use runvil_vfs::Change;
 use sha2::{Digest, Sha256};
 
@@ -52,7 +52,8 @@ pub(crate) fn state(bytes: &[u8]) -> FileState {
 
 impl From<RecordFault> for Unrecordable {
     fn from(fault: RecordFault) -> Self {
-        Self(RunError::internal(format_args!("the run cannot be recorded: {fault}")))
+        let message = format!("the run cannot be recorded: {fault}");
+        Self(RunError::new(RunErrorKind::Internal, message))
     }
 }
 

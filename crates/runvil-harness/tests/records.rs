@@ -129,7 +129,7 @@ fn directory(path: &Path) -> LaunchStore {
 }
 
 /// Rounds, calls of a tool that writes files, and changes that must not be made twice.
-const WORK: &str = "## A\n```lua\nmodels.use('m')\nstore.write('log', 'x')\nfor i = 1, 3 do\n  store.append('log', i)\n  \
+const WORK: &str = "## A\n```lua\nmodels.use('m')\nstore.write('log', 'x')\nfor i = 1, 3 do\n  store.append('log', tostring(i))\n  \
                     store.str_replace('log', 'x', 'x' .. models.infer('r' .. i))\n  store.append('log', tools.call('kit/note'))\n  \
                     store.write('gone', 'x')\n  store.delete('gone')\nend\nlog('all')\n\
                     return store.read('log') .. '|' .. store.read('note') .. '|' .. tostring(store.exists('gone'))\n```\n";
@@ -346,7 +346,7 @@ async fn a_cancel_inside_running_lua_replays_at_its_place() {
     let host = Host::builder().origin(Arc::new(Fixed)).build().expect("a Host");
     let bodies = [
         "## A\n```lua\nlog('go')\nwhile true do end\n```\n",
-        "## A\n```lua\nlog('go')\nlocal n = 0\nfor i = 1, 1e12 do n = n + 1 if i % 1000000 == 0 then log(n) end end\n```\n",
+        "## A\n```lua\nlog('go')\nlocal n = 0\nfor i = 1, 1e12 do n = n + 1 if i % 1000000 == 0 then log(tostring(n)) end end\n```\n",
         "## A\n```lua\nlog('go')\nwhile true do pcall(function() while true do end end) end\n```\n",
         "## A\n```lua\nlog('go')\nreturn call('## B')\n```\n## B\n```lua\nlocal s = string.rep('a', 1000000)\n\
          while true do string.find(s, '.-b') end\n```\n",
@@ -377,11 +377,11 @@ async fn a_cancel_inside_running_lua_replays_at_its_place() {
 
 #[tokio::test]
 async fn a_stop_replays_and_is_kept_for_a_run_that_goes_on() {
-    let body = "## A\n```lua\nmodels.use('m')\nlocal ok, e = pcall(models.infer, 'x')\nreturn e.kind .. models.infer('y')\n```\n";
+    let body = "## A\n```lua\nmodels.use('m')\nmessages:user('x')\nlocal ok, e = pcall(models.loop)\nreturn e.kind .. models.infer('y')\n```\n";
     let database = Database::in_memory().expect("a database");
     // The stop is the last thing that is kept: start, parse, prepared, one step, the stop.
     for calls in [5, i64::MAX] {
-        let script = Script::new([Say::Hang(Vec::new()), Say::Text(vec!["z"])]);
+        let script = Script::new([Say::Hang(vec!["s"]), Say::Text(vec!["z"])]);
         let host = Host::builder().models(models(script)).build().expect("a Host");
         let (id, recorder) = record(&database, calls);
         let launch = Launch {
@@ -390,7 +390,7 @@ async fn a_stop_replays_and_is_kept_for_a_run_that_goes_on() {
         };
         let control = launch.control.clone();
         let mut heard = Heard::reacting(|line| {
-            if line.starts_with("start") {
+            if line.starts_with("live") {
                 control.stop();
             }
         });

@@ -3,7 +3,7 @@
 use std::{path::Path, sync::Arc};
 
 use runvil_engine::{Answer, EffectId, EffectKind};
-use runvil_harness::{Fork, RunControl};
+use runvil_harness::Fork;
 use runvil_record::{HostFacts, Parent, RecordedEffect};
 
 use crate::{
@@ -13,7 +13,7 @@ use crate::{
     files::{self, MAX_INPUT_BYTES},
     models::Gate,
     out, record,
-    repeat::{Known, Watched, on_runtime, read_prompt},
+    repeat::{Hold, Known, on_runtime, read_prompt},
 };
 
 pub(crate) fn fork(args: &ForkArgs) -> Result<Exit, Fault> {
@@ -67,23 +67,23 @@ async fn start(
     };
     let writer = known.database.record(facts)?;
     let id = writer.id();
-    let control = RunControl::new();
-    let mut launch = known.launch(source, control.clone())?;
+    let hold = Hold::new();
+    let mut launch = known.launch(source.clone(), hold.control.clone())?;
     launch.recorder = Some(Arc::new(writer));
     let fork = Fork {
         history: Box::new(known.database.history(known.id)?),
         until,
         answer,
     };
-    let host = known.host(gate.as_ref())?;
-    let mut watched = Watched::begin(&control)?;
-    let report = host.fork(launch, fork, watched.observer()).await;
-    watched.end()?;
+    let host = known.host(gate.as_ref(), &hold)?;
+    let mut watched = hold.watch(&source, &known.start().facts.name)?;
+    let report = host.fork(launch, fork, &mut watched.observer()).await;
+    watched.end(report.as_ref().ok().map(|report| &report.outcome))?;
     let report = report.map_err(|error| {
         Fault::failure(format_args!("run {}: {error}", known.id)).with_help("check the disk that holds the records")
     })?;
     out::note(format_args!("note: forked as run {id}"));
-    known.deliver(report)
+    known.deliver(&source, &report, &hold)
 }
 
 /// Another answer for an effect, of the effect's own kind.

@@ -5,7 +5,7 @@ use std::{
     sync::Arc,
 };
 
-use runvil_harness::{OnUnknown, ResumeError, Resumption, RunControl, RunReport};
+use runvil_harness::{OnUnknown, ResumeError, Resumption, RunReport};
 use runvil_record::{RunId, RunWriter};
 
 use crate::{
@@ -14,7 +14,8 @@ use crate::{
     exit::{Exit, Fault},
     models::Gate,
     out, record,
-    repeat::{Known, Watched, on_runtime},
+    repeat::{Hold, Known, on_runtime},
+    screen::screen,
 };
 
 pub(crate) fn resume(args: &ResumeArgs) -> Result<Exit, Fault> {
@@ -34,16 +35,17 @@ async fn go_on(args: &ResumeArgs, config: &Config, known: &Known, writer: &Arc<R
         UnknownWork::Repeat => OnUnknown::Repeat,
         UnknownWork::Fail => OnUnknown::Fail,
     };
-    let report = match attempt(known, gate.as_ref(), writer, unknown).await? {
+    let hold = Hold::new();
+    let report = match attempt(known, gate.as_ref(), writer, &hold, unknown).await? {
         Ok(report) => report,
         Err(error @ ResumeError::Unknown(_)) => {
             let unknown = ask(&error).ok_or_else(|| refused(known.id, &error))?;
-            let again = attempt(known, gate.as_ref(), writer, unknown).await?;
+            let again = attempt(known, gate.as_ref(), writer, &hold, unknown).await?;
             again.map_err(|error| refused(known.id, &error))?
         }
         Err(error) => return Err(refused(known.id, &error)),
     };
-    known.deliver(report)
+    known.deliver(&known.run.source, &report, &hold)
 }
 
 /// Tries to go on. A failure leaves the record as it was.
@@ -51,20 +53,20 @@ async fn attempt(
     known: &Known,
     gate: Option<&Gate>,
     writer: &Arc<RunWriter>,
+    hold: &Hold,
     unknown: OnUnknown,
 ) -> Result<Result<RunReport, ResumeError>, Fault> {
-    let control = RunControl::new();
-    let mut launch = known.launch(known.run.source.clone(), control.clone())?;
+    let mut launch = known.launch(known.run.source.clone(), hold.control.clone())?;
     launch.recorder = Some(Arc::clone(writer) as _);
     let resumption = Resumption {
         recorded: known.recorded()?,
         history: Box::new(known.database.history(known.id)?),
         unknown,
     };
-    let host = known.host(gate)?;
-    let mut watched = Watched::begin(&control)?;
-    let report = host.resume(launch, resumption, watched.observer()).await;
-    watched.end()?;
+    let host = known.host(gate, hold)?;
+    let mut watched = hold.watch(&known.run.source, &known.start().facts.name)?;
+    let report = host.resume(launch, resumption, &mut watched.observer()).await;
+    watched.end(report.as_ref().ok().map(|report| &report.outcome))?;
     Ok(report)
 }
 
@@ -75,12 +77,11 @@ fn ask(error: &ResumeError) -> Option<OnUnknown> {
     }
     out::note(error);
     loop {
-        out::note_part("Do it again (r), tell the run that it failed (f), or leave the run as it is (l)? ");
+        screen().part("Do it again (r), tell the run that it failed (f), or leave the run as it is (l)? ");
         let mut line = String::new();
         if io::stdin().lock().read_line(&mut line).ok()? == 0 {
             return None;
         }
-        out::line_was_typed();
         match line.trim() {
             "r" | "repeat" => return Some(OnUnknown::Repeat),
             "f" | "fail" => return Some(OnUnknown::Fail),

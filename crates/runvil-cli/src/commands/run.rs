@@ -4,11 +4,11 @@ use std::{path::Path, sync::Arc};
 
 use runvil_engine::{RunOutcome, prompt::Prompt};
 use runvil_harness::{Host, Launch, ModelAccess, RunControl, RunReport};
-use runvil_model::ModelBackend;
 use runvil_pack::{
     Configuration, INPUT_BROKER, InputBroker, SEARCH_PROVIDER, SearchProvider, Services, shipped::UserInputPlugin,
 };
 use runvil_syntax::Frontmatter;
+use runvil_trace::RunSpans;
 use runvil_web::{TOKIO_RUNTIME, WebPlugin};
 use serde_json::Value;
 use tokio::runtime::Handle;
@@ -25,7 +25,7 @@ use crate::{
     record, runtime,
     signals::{self, Signals},
     store::{self, StoreSpec},
-    usage::{Meter, Metered},
+    usage::{Meter, metered},
     watch::Watch,
 };
 
@@ -112,7 +112,10 @@ impl Program<'_> {
         let mut watch = Watch::begin(&args.show, &meter)?;
         let signals = tokio::spawn(signals::heed(listening, grip.clone()));
         let clock = tokio::spawn(Arc::clone(&meter).watch_time());
-        let report = host.run(launch, &mut watch).await;
+        let name = self.declared().map_or("", |frontmatter| &frontmatter.name);
+        let mut spans = RunSpans::start(name, &args.name);
+        let report = host.run(launch, &mut spans.beside(&mut watch)).await;
+        spans.end(&report.outcome);
         signals.abort();
         clock.abort();
         let shown = watch.finish();
@@ -158,16 +161,6 @@ fn host(args: &RunArgs, config: &Config, gate: Option<&Gate>, models: ModelAcces
         .debug(args.show.debug)
         .build()
         .map_err(Fault::usage)
-}
-
-/// The models, with every round counted.
-fn metered(models: ModelAccess, meter: &Arc<Meter>) -> ModelAccess {
-    ModelAccess {
-        backend: models
-            .backend
-            .map(|backend| -> Arc<dyn ModelBackend> { Arc::new(Metered::new(backend, Arc::clone(meter))) }),
-        ..models
-    }
 }
 
 /// The services of the run: its operator, unless nobody is there or standard input holds the input text.
