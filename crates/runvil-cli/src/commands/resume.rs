@@ -82,6 +82,8 @@ fn ask(error: &ResumeError) -> Option<OnUnknown> {
         if io::stdin().lock().read_line(&mut line).ok()? == 0 {
             return None;
         }
+        // The terminal shows what is typed, the end of the line with it.
+        screen().answered(true);
         match line.trim() {
             "r" | "repeat" => return Some(OnUnknown::Repeat),
             "f" | "fail" => return Some(OnUnknown::Fail),
