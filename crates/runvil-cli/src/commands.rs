@@ -2,5 +2,6 @@
 
 pub(crate) mod check;
 pub(crate) mod contract;
+pub(crate) mod model;
 pub(crate) mod run;
 pub(crate) mod test;

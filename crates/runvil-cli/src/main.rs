@@ -7,6 +7,7 @@ mod diagnostic;
 mod exit;
 mod files;
 mod live;
+mod local;
 mod logging;
 mod models;
 mod operator;
@@ -31,6 +32,7 @@ fn main() -> std::process::ExitCode {
         Command::Check(args) => commands::check::check(&args),
         Command::Contract(args) => commands::contract::contract(&args),
         Command::Test(args) => commands::test::test(&args),
+        Command::Model(args) => commands::model::model(&args),
     };
     let exit = exit.unwrap_or_else(|fault| {
         fault.print();

@@ -61,6 +61,7 @@ impl Place {
             .current_dir(self.root.path())
             .env("HOME", self.root.path())
             .env("XDG_CONFIG_HOME", self.path("config"))
+            .env("XDG_DATA_HOME", self.path("data"))
             .env("APPDATA", self.path("config"))
             .env_remove("RUNVIL_GATEWAY_URL")
             .env_remove("RUNVIL_GATEWAY_API_KEY")
