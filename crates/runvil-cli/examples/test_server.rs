@@ -5,8 +5,10 @@
 //! standard input does.
 
 use std::{
+    collections::BTreeMap,
     io::{self, BufRead, BufReader, Read, Write},
     net::{Shutdown, TcpListener, TcpStream},
+    sync::{Condvar, Mutex, PoisonError},
     thread,
     time::Duration,
 };
@@ -58,7 +60,12 @@ fn serve(mut stream: TcpStream) -> io::Result<()> {
     let endpoint = segments.collect::<Vec<_>>().join("/");
     match endpoint.as_str() {
         "models" => models(&mut stream, &behaviour),
+        "gate" => {
+            GATES.open(&request.path);
+            respond(&mut stream, 200, &json!("open"))
+        }
         "search" => respond(&mut stream, 200, &search_results()),
+        "chat/completions" if behaviour == "gated" => gated(&mut stream, &request),
         "chat/completions" => chat(&mut stream, &behaviour, &request.body),
         _ => respond(&mut stream, 404, &json!({ "error": "no such endpoint" })),
     }
@@ -97,6 +104,16 @@ fn models(stream: &mut TcpStream, behaviour: &str) -> io::Result<()> {
     match behaviour {
         "no-models" => respond(stream, 404, &json!({ "error": "not found" })),
         "empty-models" => respond(stream, 200, &json!({ "data": [] })),
+        "rich-models" => respond(
+            stream,
+            200,
+            &json!({ "data": [
+                { "id": "qwen3-8b", "context_length": 32768, "thinking": "switchable", "owned_by": "library", "description": "Small\nand quick." },
+                { "id": "deep/think", "context_length": 131072, "thinking": "always" },
+                { "id": "" },
+                { "id": "bare" },
+            ] }),
+        ),
         "garbage-models" => respond(stream, 200, &json!("models")),
         "silent-models" => {
             thread::sleep(Duration::from_secs(600));
@@ -129,12 +146,23 @@ fn chat(stream: &mut TcpStream, behaviour: &str, request: &Value) -> io::Result<
             &json!({ "error": { "message": format!("private: {word}") } }),
         );
     }
+    if let Some(counts) = behaviour.strip_prefix("usage-") {
+        return with_usage(stream, counts);
+    }
     match behaviour {
         // A summary is shorter than what it stands for.
         "echo" if last_message(request).starts_with("Sum this conversation up") => {
             stream_reply(stream, "they wrote many letters", 3)
         }
         "echo" => stream_reply(stream, &last_message(request), 3),
+        "counted" => {
+            let end = json!({
+                "choices": [{ "index": 0, "delta": {}, "finish_reason": "stop" }],
+                "usage": { "prompt_tokens": 12, "completion_tokens": 4 },
+            });
+            let text = format!("{}data: {end}\n\ndata: [DONE]\n\n", event("Hello, world!"));
+            stream_bytes(stream, text.as_bytes(), 16)
+        }
         "document" => respond(
             stream,
             200,
@@ -185,6 +213,64 @@ fn last_message(request: &Value) -> String {
     last.and_then(|message| message["content"].as_str())
         .unwrap_or_default()
         .to_owned()
+}
+
+/// Streams the first half of a reply, and the second once the gate of the request's root is opened. The usage is
+/// reported, too.
+fn gated(stream: &mut TcpStream, request: &Request) -> io::Result<()> {
+    head(stream)?;
+    chunk(stream, event("You said ").as_bytes())?;
+    GATES.pass(&request.path.replace("chat/completions", "gate"));
+    chunk(
+        stream,
+        event(&format!("\"{}\".", last_message(&request.body))).as_bytes(),
+    )?;
+    let usage = json!({ "choices": [], "usage": { "prompt_tokens": 20, "completion_tokens": 10 } });
+    chunk(stream, format!("data: {usage}\n\n").as_bytes())?;
+    chunk(stream, end().as_bytes())?;
+    last_chunk(stream)
+}
+
+/// Says hello and reports the tokens that the root names, as in `usage-20-10`.
+fn with_usage(stream: &mut TcpStream, counts: &str) -> io::Result<()> {
+    let (prompt, completion) = counts.split_once('-').unwrap_or((counts, "0"));
+    let count = |text: &str| text.parse::<u64>().unwrap_or_default();
+    let usage = json!({ "choices": [], "usage": {
+        "prompt_tokens": count(prompt), "completion_tokens": count(completion),
+    } });
+    let text = format!("{}data: {usage}\n\n{}", event("Hello, world!"), end());
+    stream_bytes(stream, text.as_bytes(), 1024)
+}
+
+/// How often each gate was opened and not yet passed.
+struct Gates {
+    opened: Mutex<BTreeMap<String, u64>>,
+    changed: Condvar,
+}
+
+static GATES: Gates = Gates {
+    opened: Mutex::new(BTreeMap::new()),
+    changed: Condvar::new(),
+};
+
+impl Gates {
+    fn open(&self, path: &str) {
+        let mut opened = self.opened.lock().unwrap_or_else(PoisonError::into_inner);
+        *opened.entry(path.to_owned()).or_default() += 1;
+        self.changed.notify_all();
+    }
+
+    fn pass(&self, path: &str) {
+        let opened = self.opened.lock().unwrap_or_else(PoisonError::into_inner);
+        let closed = |opened: &mut BTreeMap<String, u64>| opened.get(path).is_none_or(|times| *times == 0);
+        let mut opened = self
+            .changed
+            .wait_while(opened, closed)
+            .unwrap_or_else(PoisonError::into_inner);
+        if let Some(times) = opened.get_mut(path) {
+            *times -= 1;
+        }
+    }
 }
 
 /// Asks for a search in the first round and answers in the second.

@@ -2,6 +2,11 @@
 //!
 //! The project's file is the nearest one in the current directory and the directories above it. The user's is in the
 //! user's configuration folder. What the project's file says counts before what the user's says, key by key.
+//! `docs/configuration.md` describes every key.
+
+#[cfg(test)]
+mod documented;
+mod nearest;
 
 use std::{
     env, fmt, io,
@@ -13,6 +18,7 @@ use runvil_engine::{Limits, ThinkingMode};
 use serde::Deserialize;
 
 use crate::{
+    budget::Budget,
     exit::Fault,
     files::{self, FileError},
 };
@@ -29,6 +35,8 @@ pub(crate) struct Config {
     pub(crate) endpoint: Endpoint,
     pub(crate) model: Model,
     pub(crate) limits: Limits,
+    pub(crate) record: Record,
+    pub(crate) budget: Budget,
 }
 
 /// One configuration file.
@@ -38,6 +46,8 @@ struct ConfigFile {
     endpoint: Endpoint,
     model: Model,
     limits: LimitSettings,
+    record: Record,
+    budget: Budget,
 }
 
 /// `[endpoint]`: how models are reached. `RUNVIL_GATEWAY_URL` counts before it; the key stays out of files, in
@@ -65,6 +75,18 @@ pub(crate) struct Model {
     pub(crate) description: Option<String>,
     /// Who provides it.
     pub(crate) provider: Option<String>,
+}
+
+/// `[record]`: the records of runs.
+#[derive(Debug, Clone, Default, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub(crate) struct Record {
+    /// The database. A relative path counts from the folder of the configuration file.
+    pub(crate) path: Option<PathBuf>,
+    /// Whether runs are recorded; they are by default.
+    pub(crate) enabled: Option<bool>,
+    /// Whether a record survives a loss of power, too.
+    pub(crate) durable: Option<bool>,
 }
 
 /// `[limits]`: the run limits, each in place of its default.
@@ -123,11 +145,16 @@ impl Config {
             path: path.to_owned(),
             problem: problem.to_string().trim_end().to_owned(),
         };
-        let file: ConfigFile = toml::from_str(&text).map_err(|error| invalid(&error))?;
+        let file: ConfigFile = toml::from_str(&text).map_err(|error| match nearest::suggestion(error.message()) {
+            Some(suggestion) => invalid(&format_args!("{}\n{suggestion}", error.to_string().trim_end())),
+            None => invalid(&error),
+        })?;
         let ConfigFile {
             endpoint,
             model,
             limits,
+            record,
+            budget,
         } = file;
         if model.context == Some(0) {
             return Err(invalid(&"`model.context` must be at least 1"));
@@ -139,6 +166,17 @@ impl Config {
         overlay(&mut self.model.thinking, model.thinking);
         overlay(&mut self.model.description, model.description);
         overlay(&mut self.model.provider, model.provider);
+        overlay(
+            &mut self.record.path,
+            record
+                .path
+                .map(|place| path.parent().unwrap_or(Path::new("")).join(place)),
+        );
+        overlay(&mut self.record.enabled, record.enabled);
+        overlay(&mut self.record.durable, record.durable);
+        overlay(&mut self.budget.max_rounds, budget.max_rounds);
+        overlay(&mut self.budget.max_total_tokens, budget.max_total_tokens);
+        overlay(&mut self.budget.max_seconds, budget.max_seconds);
         limits.apply(&mut self.limits);
         self.limits.validate().map_err(|error| invalid(&error))
     }
@@ -217,6 +255,7 @@ mod tests {
         assert!(message.contains("runvil.toml"), "{message}");
         assert!(message.contains("line 2"), "{message}");
         assert!(message.contains("`concurency`"), "{message}");
+        assert!(message.contains("\ndid you mean `concurrency`?\n"), "{message}");
     }
 
     #[test]
@@ -225,6 +264,8 @@ mod tests {
             ("[limits]\nconcurrency = 0\n", "limit `concurrency` must be at least 1"),
             ("[model]\ncontext = 0\n", "`model.context` must be at least 1"),
             ("[model]\nthinking = 'sometimes'\n", "sometimes"),
+            ("[budget]\nmax_seconds = 0\n", "a number of seconds above 0 is meant"),
+            ("[budget]\nmax_rounds = -1\n", "line 2"),
             ("model = 3\n", "line 1"),
         ] {
             let message = load(text, "").expect_err("refused");

@@ -1,23 +1,41 @@
 //! What the Harness, the Packs and the model client log.
 
-use std::io::{self, IsTerminal as _};
+use std::io::{self, Write};
 
-use tracing_subscriber::{EnvFilter, filter::LevelFilter};
+use tracing_subscriber::{
+    EnvFilter, Layer as _, filter::LevelFilter, fmt, layer::SubscriberExt as _, util::SubscriberInitExt as _,
+};
+
+use crate::{out, telemetry::Telemetry};
 
 /// The variable that says what is logged, in the syntax of `tracing`, such as `debug` or `runvil_model=debug`.
 const VARIABLE: &str = "RUNVIL_LOG";
 
-/// Writes the log to standard error, from `level` up unless `RUNVIL_LOG` says otherwise.
-pub(crate) fn start(level: LevelFilter) {
+/// Writes the log to standard error, from `level` up unless `RUNVIL_LOG` says otherwise. Spans go to the export, too.
+pub(crate) fn start(level: LevelFilter, telemetry: &Telemetry) {
     let filter = EnvFilter::builder()
         .with_env_var(VARIABLE)
         .with_default_directive(level.into())
         .from_env_lossy();
-    tracing_subscriber::fmt()
-        .with_env_filter(filter)
-        .with_writer(io::stderr)
-        .with_ansi(io::stderr().is_terminal())
+    let log = fmt::layer()
+        .with_writer(|| Lines)
+        .with_ansi(anstream::AutoStream::choice(&io::stderr()) != anstream::ColorChoice::Never)
         .with_target(false)
         .without_time()
-        .init();
+        .with_filter(filter);
+    tracing_subscriber::registry().with(log).with(telemetry.layer()).init();
+}
+
+/// Writes each entry of the log as lines that go through nobody else's.
+struct Lines;
+
+impl Write for Lines {
+    fn write(&mut self, entry: &[u8]) -> io::Result<usize> {
+        out::note(String::from_utf8_lossy(entry).trim_end_matches('\n'));
+        Ok(entry.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
 }

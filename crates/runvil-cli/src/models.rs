@@ -5,7 +5,8 @@ use std::{env, ffi::OsString, sync::Arc, time::Duration};
 use runvil_engine::{Limits, ModelId, ModelInfo, RAW_MODEL_CONTEXT, ThinkingMode};
 use runvil_harness::ModelAccess;
 use runvil_model::{
-    ChatCompletions, Endpoint, GATEWAY_API_KEY, GATEWAY_SERVER, GATEWAY_URL, Gateway, ModelBackend, RoundLimits,
+    Catalog, ChatCompletions, Endpoint, GATEWAY_API_KEY, GATEWAY_SERVER, GATEWAY_URL, Gateway, ModelBackend,
+    RoundLimits,
 };
 use runvil_web::GatewaySearch;
 
@@ -57,6 +58,16 @@ impl Gate {
         }))
     }
 
+    /// The API root. It holds no secret: a root with a user, a password or a query is refused.
+    pub(crate) fn root(&self) -> &str {
+        &self.root
+    }
+
+    /// The backend of model rounds.
+    pub(crate) fn backend(&self) -> Arc<dyn ModelBackend> {
+        Arc::clone(&self.backend)
+    }
+
     /// The provider of web searches.
     pub(crate) fn search(gate: Option<&Self>) -> GatewaySearch {
         match gate {
@@ -65,21 +76,32 @@ impl Gate {
         }
     }
 
-    /// What the endpoint says of a model; of the first one that it lists, where none is asked for.
-    async fn look_up(&self, name: Option<&str>, limits: &Limits) -> Result<ModelInfo, Fault> {
+    /// The address of the model list.
+    pub(crate) fn list_url(&self) -> String {
+        format!("{}/models", self.root)
+    }
+
+    /// The models that the endpoint lists, or why there is no list.
+    pub(crate) async fn catalog(&self, limits: &Limits) -> Result<Catalog, String> {
         let limits = RoundLimits {
             receive_timeout: LIST_TIMEOUT,
             ..RoundLimits::from(limits)
         };
-        let url = format!("{}/models", self.root);
-        let listed = tokio::time::timeout(LIST_TIMEOUT, self.backend.models(limits)).await;
-        let problem = match listed {
-            Err(_) => "the answer did not come in time".to_owned(),
-            Ok(Err(error)) => error.to_string(),
-            Ok(Ok(catalog)) => {
-                for skipped in &catalog.skipped {
-                    tracing::warn!(%url, "{skipped}");
-                }
+        let catalog = match tokio::time::timeout(LIST_TIMEOUT, self.backend.models(limits)).await {
+            Err(_) => return Err("the answer did not come in time".to_owned()),
+            Ok(listed) => listed.map_err(|error| error.to_string())?,
+        };
+        for skipped in &catalog.skipped {
+            tracing::warn!(url = %self.list_url(), "{skipped}");
+        }
+        Ok(catalog)
+    }
+
+    /// What the endpoint says of a model; of the first one that it lists, where none is asked for.
+    async fn look_up(&self, name: Option<&str>, limits: &Limits) -> Result<ModelInfo, Fault> {
+        let problem = match self.catalog(limits).await {
+            Err(problem) => problem,
+            Ok(catalog) => {
                 let wanted = |model: &&ModelInfo| name.is_none_or(|name| model.id.name() == name);
                 match catalog.models.iter().find(wanted) {
                     Some(model) => return Ok(model.clone()),
@@ -88,10 +110,11 @@ impl Gate {
                 }
             }
         };
-        Err(
-            Fault::failure(format_args!("no model can be picked from {url}: {problem}"))
-                .with_help("start the endpoint, or name the model with --model or under [model] in runvil.toml"),
-        )
+        Err(Fault::failure(format_args!(
+            "no model can be picked from {}: {problem}",
+            self.list_url()
+        ))
+        .with_help("start the endpoint, or name the model with --model or under [model] in runvil.toml"))
     }
 }
 
@@ -135,7 +158,7 @@ async fn known(gate: &Gate, config: &Config, name: &str) -> Result<ModelInfo, Fa
 }
 
 /// A model of which only the name is known.
-fn assumed(name: &str) -> Result<ModelInfo, Fault> {
+pub(crate) fn assumed(name: &str) -> Result<ModelInfo, Fault> {
     let id = ModelId::new(GATEWAY_SERVER, name)
         .map_err(|error| Fault::usage(error).with_help("name a model as the endpoint lists it"))?;
     Ok(ModelInfo {
@@ -148,7 +171,7 @@ fn assumed(name: &str) -> Result<ModelInfo, Fault> {
 }
 
 /// The model with what the configuration says of it.
-fn configured(model: ModelInfo, config: &Config) -> ModelInfo {
+pub(crate) fn configured(model: ModelInfo, config: &Config) -> ModelInfo {
     let said = &config.model;
     // What is said of another model than the one in use says nothing.
     if said
@@ -168,7 +191,7 @@ fn configured(model: ModelInfo, config: &Config) -> ModelInfo {
 }
 
 /// A model's name, whether it is given alone or as a full id.
-fn without_server(id: &str) -> &str {
+pub(crate) fn without_server(id: &str) -> &str {
     id.strip_prefix(GATEWAY_SERVER)
         .and_then(|rest| rest.strip_prefix('/'))
         .unwrap_or(id)

@@ -10,7 +10,7 @@ use async_trait::async_trait;
 use runvil_pack::{InputBroker, InputError};
 use tokio::sync::{Mutex, mpsc};
 
-use crate::out;
+use crate::screen::screen;
 
 /// The longest message, in bytes.
 const MAX_MESSAGE: usize = 4 * 1024 * 1024;
@@ -48,14 +48,41 @@ impl StdinOperator {
 impl InputBroker for StdinOperator {
     async fn ask(&self) -> Result<String, InputError> {
         let mut lines = self.lines().lock().await;
-        if self.at_terminal {
-            out::note_part("> ");
-        }
-        match lines.recv().await {
+        // What was typed ahead stands on the screen already.
+        let message = match lines.try_recv() {
+            Ok(message) => Some(message),
+            Err(_) if self.at_terminal => {
+                let mut question = Question::put();
+                let message = lines.recv().await;
+                question.typed = matches!(message, Some(Ok(_)));
+                message
+            }
+            Err(_) => lines.recv().await,
+        };
+        match message {
             Some(Ok(message)) => Ok(message),
             Some(Err(error)) => Err(InputError::new("the operator's input cannot be read").with_cause(error)),
             None => Err(InputError::new("the operator's input has ended")),
         }
+    }
+}
+
+/// A question that stands on the screen until it is answered or given up.
+struct Question {
+    /// The operator ended the line.
+    typed: bool,
+}
+
+impl Question {
+    fn put() -> Self {
+        screen().ask();
+        Self { typed: false }
+    }
+}
+
+impl Drop for Question {
+    fn drop(&mut self) {
+        screen().answered(self.typed);
     }
 }
 

@@ -5,17 +5,11 @@ use std::{
     io::{self, Write as _},
 };
 
-use crate::exit::Fault;
+use crate::{exit::Fault, screen::screen};
 
 /// Writes a line to standard error, for a person. That nobody reads it does not concern the command.
 pub(crate) fn note(text: impl fmt::Display) {
-    let _ = writeln!(anstream::stderr().lock(), "{text}");
-}
-
-/// Writes a piece of text to standard error at once, without ending the line.
-pub(crate) fn note_part(text: impl fmt::Display) {
-    let mut err = anstream::stderr().lock();
-    let _ = write!(err, "{text}").and_then(|()| err.flush());
+    screen().note(&text);
 }
 
 /// Writes text to standard output as it is.
@@ -25,6 +19,17 @@ pub(crate) fn note_part(text: impl fmt::Display) {
 pub(crate) fn print(text: impl fmt::Display) -> Result<(), Fault> {
     let mut out = io::stdout().lock();
     write!(out, "{text}")
+        .and_then(|()| out.flush())
+        .map_err(|error| Fault::failure(format_args!("standard output cannot be written: {error}")))
+}
+
+/// Writes bytes to standard output as they are.
+///
+/// # Errors
+/// The bytes cannot be written.
+pub(crate) fn print_bytes(bytes: &[u8]) -> Result<(), Fault> {
+    let mut out = io::stdout().lock();
+    out.write_all(bytes)
         .and_then(|()| out.flush())
         .map_err(|error| Fault::failure(format_args!("standard output cannot be written: {error}")))
 }

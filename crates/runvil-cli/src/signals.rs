@@ -2,24 +2,27 @@
 
 use std::{io, time::Duration};
 
-use runvil_harness::RunControl;
 use tokio::time::Instant;
 
-use crate::{exit::Exit, out};
+use crate::{
+    cause::{Cause, Grip},
+    exit::Exit,
+    out,
+};
 
 /// How soon after one Ctrl-C another one cancels.
 const AGAIN: Duration = Duration::from_secs(2);
 
 /// Acts on signals until the run has ended: Ctrl-C stops the calls that wait, a second one within two seconds cancels the
-/// run, a further one ends the process. SIGTERM cancels.
-pub(crate) async fn heed(mut signals: Signals, control: RunControl) {
+/// run, a further one ends the process. SIGTERM cancels, and on Windows Ctrl-Break and the closing of the console.
+pub(crate) async fn heed(mut signals: Signals, grip: Grip) {
     let mut last: Option<Instant> = None;
     loop {
         match signals.next().await {
-            Signal::Interrupt if control.is_cancelled() => std::process::exit(Exit::Cancelled.code().into()),
+            Signal::Interrupt if grip.is_cancelled() => std::process::exit(Exit::Cancelled.code().into()),
             Signal::Interrupt if last.is_some_and(|last| last.elapsed() <= AGAIN) => {
                 out::note("cancelling the run");
-                control.cancel();
+                grip.cancel(Cause::Interrupted);
             }
             Signal::Interrupt => {
                 last = Some(Instant::now());
@@ -27,9 +30,9 @@ pub(crate) async fn heed(mut signals: Signals, control: RunControl) {
                     "stopping the calls that wait; press Ctrl-C again within {} s to cancel the run",
                     AGAIN.as_secs()
                 ));
-                control.stop();
+                grip.stop();
             }
-            Signal::Terminate => control.cancel(),
+            Signal::Terminate => grip.cancel(Cause::Terminated),
         }
     }
 }
@@ -74,6 +77,7 @@ impl Signals {
 #[cfg(windows)]
 pub(crate) struct Signals {
     interrupt: tokio::signal::windows::CtrlC,
+    ctrl_break: tokio::signal::windows::CtrlBreak,
     close: tokio::signal::windows::CtrlClose,
 }
 
@@ -86,6 +90,7 @@ impl Signals {
     pub(crate) fn listen() -> io::Result<Self> {
         Ok(Self {
             interrupt: tokio::signal::windows::ctrl_c()?,
+            ctrl_break: tokio::signal::windows::ctrl_break()?,
             close: tokio::signal::windows::ctrl_close()?,
         })
     }
@@ -93,6 +98,7 @@ impl Signals {
     async fn next(&mut self) -> Signal {
         tokio::select! {
             Some(()) = self.interrupt.recv() => Signal::Interrupt,
+            Some(()) = self.ctrl_break.recv() => Signal::Terminate,
             Some(()) = self.close.recv() => Signal::Terminate,
             else => std::future::pending().await,
         }

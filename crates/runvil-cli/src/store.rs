@@ -5,25 +5,64 @@ use std::path::{Path, PathBuf};
 use runvil_harness::LaunchStore;
 use runvil_vfs::{Backend, MemoryBackend, Mode, Mount, Mounts, Store};
 use runvil_vfs_dir::DirBackend;
+use serde::{Deserialize, Serialize};
 
 use crate::{
     args::{RunArgs, StoreMode},
     exit::Fault,
 };
 
+/// Which store a run asks for.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct StoreSpec {
+    pub(crate) directory: Option<PathBuf>,
+    pub(crate) mode: Option<StoreMode>,
+    pub(crate) read_only: bool,
+    /// Each as `PATH=DIR`.
+    pub(crate) mounts: Vec<String>,
+}
+
+impl From<&RunArgs> for StoreSpec {
+    fn from(args: &RunArgs) -> Self {
+        Self {
+            directory: args.store.clone(),
+            mode: args.store_mode,
+            read_only: args.read_only,
+            mounts: args.mounts.clone(),
+        }
+    }
+}
+
+impl StoreSpec {
+    /// The same store, whatever the current directory is.
+    pub(crate) fn absolute(&self) -> Self {
+        let whole = |path: &Path| std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
+        Self {
+            directory: self.directory.as_deref().map(whole),
+            mounts: self
+                .mounts
+                .iter()
+                .map(|mount| match mount.split_once('=') {
+                    Some((place, directory)) => format!("{place}={}", whole(Path::new(directory)).display()),
+                    None => mount.clone(),
+                })
+                .collect(),
+            ..*self
+        }
+    }
+}
+
 /// The store of a run.
-pub(crate) fn open(args: &RunArgs) -> Result<LaunchStore, Fault> {
-    let asks_for_nothing =
-        args.store.is_none() && args.store_mode.is_none() && !args.read_only && args.mounts.is_empty();
-    if asks_for_nothing {
+pub(crate) fn open(spec: &StoreSpec) -> Result<LaunchStore, Fault> {
+    if *spec == StoreSpec::default() {
         return Ok(LaunchStore::Fresh);
     }
-    let own = match &args.store {
+    let own = match &spec.directory {
         Some(directory) => mount("/", DirBackend::new(checked(directory, "--store")?))?,
         None => mount("/", MemoryBackend::new())?,
     };
-    let mut mounts = vec![if args.read_only { own.read_only() } else { own }];
-    for argument in &args.mounts {
+    let mut mounts = vec![if spec.read_only { own.read_only() } else { own }];
+    for argument in &spec.mounts {
         let (place, directory) = argument.split_once('=').ok_or_else(|| {
             Fault::usage(format_args!("--mount {argument}: there is no `=`"))
                 .with_help("give a mount as PATH=DIR, such as --mount /docs=./docs")
@@ -34,7 +73,7 @@ pub(crate) fn open(args: &RunArgs) -> Result<LaunchStore, Fault> {
     let store = Mounts::new(mounts)
         .and_then(|mounts| Store::new(mounts, "/"))
         .map_err(Fault::usage)?;
-    if let Some(mode) = args.store_mode {
+    if let Some(mode) = spec.mode {
         store.set_mode(match mode {
             StoreMode::Agent => Mode::Agent,
             StoreMode::Ask => Mode::Ask,

@@ -21,7 +21,8 @@ fn a_prompt_that_cannot_be_read_is_one_clear_error() {
     place
         .runvil(["check", "none.md"])
         .run()
-        .refused(1, "none.md: there is no such file");
+        .refused(1, "none.md: there is no such file")
+        .says("  help: check the path");
     place
         .runvil(["check", "folder"])
         .run()

@@ -101,5 +101,32 @@ fn a_path_that_is_not_there_is_a_failure() {
     let place = Place::new();
     let run = place.runvil(["test", "nowhere"]).run();
     assert_eq!(run.status, Some(1), "{run:#?}");
-    assert!(run.stdout.starts_with("FAIL nowhere: "), "{run:#?}");
+    assert!(
+        run.stdout
+            .starts_with("FAIL nowhere: there is no such file or directory; check the path\n"),
+        "{run:#?}"
+    );
+}
+
+#[test]
+fn that_nothing_was_tested_is_no_success() {
+    let place = Place::new();
+    for (name, text) in [("empty.yaml", ""), ("none.yaml", "[]\n"), ("comment.yaml", "# later\n")] {
+        place.file(name, text);
+        let run = place.runvil(["test", name]).run();
+        assert_eq!(run.status, Some(1), "{run:#?}");
+        assert_eq!(
+            run.stdout,
+            format!("FAIL {name}: the file holds no case\n0 passed, 1 failed, 0 skipped\n")
+        );
+    }
+    place.file("a.yaml", CASES);
+    for list in [&[][..], &["--list"]] {
+        let mut args = vec!["test", "a.yaml", "--filter", "fails-to-match"];
+        args.extend(list);
+        place
+            .runvil(args)
+            .run()
+            .refused(2, "--filter fails-to-match: no case has an id that contains this");
+    }
 }

@@ -54,7 +54,47 @@ fn an_uncaught_stop_cancels_the_run() {
     let place = Place::new();
     let child = waiting(&place, "silent+uncaught", UNCAUGHT);
     signal(&child, "INT");
-    ended(child).refused(130, "the run was cancelled");
+    ended(child).refused(
+        130,
+        "the run was cancelled: it did not go on from the call that was stopped",
+    );
+}
+
+const TWICE: &str = "\
+## A
+
+```lua
+models.use('w')
+local kinds = {}
+for i = 1, 2 do
+  local _, e = pcall(models.infer, 'round ' .. i)
+  kinds[i] = e.kind
+end
+return table.concat(kinds, ' ')
+```";
+
+#[test]
+fn a_second_interrupt_that_comes_late_is_a_stop_of_its_own() {
+    let (place, behaviour) = (Place::new(), "silent+late");
+    let child = waiting(&place, behaviour, TWICE);
+    signal(&child, "INT");
+    let begun = Instant::now();
+    while Server::shared().requests(behaviour, "chat/completions").len() < 2 {
+        assert!(
+            begun.elapsed() < Duration::from_secs(60),
+            "the run goes on after the stop"
+        );
+        sleep(Duration::from_millis(10));
+    }
+    sleep(Duration::from_millis(2100));
+    signal(&child, "INT");
+    let run = ended(child);
+    run.completed("cancelled cancelled");
+    assert_eq!(
+        run.stderr.matches("stopping the calls that wait").count(),
+        2,
+        "{run:#?}"
+    );
 }
 
 const SPINS: &str = "## A\n\n```lua\nstore.write('started', '')\nwhile true do end\n```";
@@ -88,5 +128,5 @@ fn a_termination_cancels_at_once() {
     let place = Place::new();
     let child = spinning(&place);
     signal(&child, "TERM");
-    ended(child).refused(130, "the run was cancelled");
+    ended(child).refused(130, "the run was cancelled: the command was told to end");
 }

@@ -7,6 +7,7 @@ mod compose;
 mod estimate;
 mod list;
 mod record;
+mod report;
 mod round;
 mod rules;
 mod running;

@@ -1,7 +1,7 @@
 //! What a run asks of the Harness, and what it is answered (book: Effects and Harness work).
 
 use runvil_vfs::{Identity, StoreFailure, StoreOp, StoreReply};
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::Value;
 
 use crate::{ChainId, CompletionError, EffectId, ModelId, RoundId, wire::ChatRequest};
@@ -135,6 +135,7 @@ pub struct ModelReply {
     /// Token counts, as far as the provider reported them.
     pub usage: Option<Usage>,
     /// Whatever metrics the provider reported, unchanged.
+    #[serde(skip_serializing_if = "Option::is_none", deserialize_with = "present")]
     pub metrics: Option<Value>,
     /// One message for each problem in the reply's metadata.
     pub metadata_problems: Vec<String>,
@@ -190,4 +191,9 @@ pub struct ToolOutput {
 pub struct ToolFailure {
     /// The model-safe message. A deeper cause stays with the Host.
     pub message: String,
+}
+
+/// Reads a value that is there, so that a JSON null stays one: without this, it would read back as no value.
+pub(crate) fn present<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Value>, D::Error> {
+    Value::deserialize(deserializer).map(Some)
 }

@@ -4,7 +4,7 @@ use runvil_vfs::OpName;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use crate::{ChainId, RoundId};
+use crate::{ChainId, RoundId, effect::present};
 
 /// Where an event stands: which task reports it, and its number within that task's own sequence.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -197,7 +197,7 @@ pub enum EventKind {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         finish_reason: Option<String>,
         /// What the provider reported, unchanged.
-        #[serde(default, skip_serializing_if = "Option::is_none")]
+        #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "present")]
         metrics: Option<Value>,
     },
     AssistantToolCalls {
@@ -208,7 +208,7 @@ pub enum EventKind {
         calls: Vec<RequestedCall>,
         #[serde(default, skip_serializing_if = "Option::is_none")]
         finish_reason: Option<String>,
-        #[serde(default, skip_serializing_if = "Option::is_none")]
+        #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "present")]
         metrics: Option<Value>,
     },
     /// What a request adds to the messages that the list sent before (book: the run log's chat record).
@@ -250,7 +250,7 @@ pub enum EventKind {
         origin: TaskOrigin,
         #[serde(default, skip_serializing_if = "Option::is_none")]
         input: Option<String>,
-        #[serde(default, skip_serializing_if = "Option::is_none")]
+        #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "present")]
         item: Option<Value>,
         #[serde(default, skip_serializing_if = "Option::is_none")]
         index: Option<i64>,

@@ -2,7 +2,7 @@
 
 use std::{any::Any, sync::Arc};
 
-use runvil_lua::{BlockFailure, mlua};
+use runvil_lua::{BlockFailure, FieldValue, mlua};
 
 use crate::{ErrorKind, Failure, RunErrorKind};
 
@@ -45,7 +45,13 @@ impl Failure {
     /// What an error value becomes that was raised again after another suspending call (book: Raising an error
     /// value after another suspending call).
     fn rebuild(failure: runvil_lua::Failure, located: String) -> Self {
-        let has = |name: &str| failure.fields.iter().any(|(field, _)| field == name);
+        let has = |name: &str| {
+            let is_text = |value: &FieldValue| matches!(value, FieldValue::Str(_));
+            failure
+                .fields
+                .iter()
+                .any(|(field, value)| field == name && is_text(value))
+        };
         let (kind, run_kind) = match &*failure.kind {
             "cancelled" => return Self::Interrupted,
             "context_exhausted" if has("reason") => (ErrorKind::ContextExhausted, RunErrorKind::ContextExhausted),

@@ -4,7 +4,7 @@ mod arguments;
 mod check;
 mod compactors;
 mod control;
-mod data;
+pub(crate) mod data;
 mod facts;
 mod libraries;
 mod log;
@@ -17,6 +17,7 @@ mod state;
 mod store;
 mod tasks;
 mod tools;
+mod unfinished;
 mod when;
 
 use std::sync::Arc;
@@ -28,10 +29,11 @@ use runvil_lua::{
 
 pub(crate) use arguments::{Arguments, Seeds, current as current_arguments};
 pub(crate) use check::{string, type_name, whole_number};
-pub(crate) use libraries::{Libraries, end_all as end_library_loads};
+pub(crate) use libraries::Libraries;
 pub(crate) use preludes::{installed as preludes_installed, prelude_failure, start as preludes};
 pub(crate) use prose::PendingProse;
 pub(crate) use state::read_var;
+pub(crate) use unfinished::{end_library_loads, end_unfinished};
 
 use crate::{section::SectionContext, untrusted};
 

@@ -26,6 +26,8 @@ mod setup;
 
 pub mod prompt;
 
+mod record;
+
 mod chain;
 mod request;
 mod run;
@@ -51,6 +53,10 @@ pub use ids::{ChainId, EffectId, InvalidChainId, RoundId};
 pub use limits::{Limits, ZeroLimit};
 pub use model_info::{InvalidModelId, ModelId, ModelIdReason, ModelInfo, RAW_MODEL_CONTEXT, ThinkingMode};
 pub use models::{PreparedRoles, RoleCheck, UnmetRole, prepare_roles};
+pub use record::{
+    AccessId, CancelPlace, FileChange, FileState, Handed, History, Landed, RecordFault, Recorder, RunPrepared,
+    RunStart, StepRecord,
+};
 pub use run::{Run, RunOutcome, Step};
 pub use runvil_lua::CancelFlag;
 pub use setup::{PackEntry, PackSnapshot, RunFacts, RunSetup, StoreAccess, ToolEntry};

@@ -4,6 +4,7 @@ mod answers;
 mod effects;
 mod ending;
 mod events;
+mod pace;
 mod resume;
 mod shared;
 
@@ -21,7 +22,7 @@ pub(crate) use resume::{Reply, Resume};
 pub(crate) use shared::RunShared;
 
 use crate::{
-    Answer, ChainId, Effect, EffectId, Event, RunError, RunSetup, StoreAccess,
+    Answer, CancelPlace, ChainId, Effect, EffectId, Event, Handed, RunError, RunSetup, StepRecord, StoreAccess,
     chain::{Chain, Flow},
     tasks::Tasks,
 };
@@ -38,6 +39,8 @@ pub struct Run {
     pub(crate) effects: Effects,
     pub(crate) tasks: Tasks,
     store: Option<Box<dyn StoreAccess>>,
+    /// What this step was answered each time it opened or forked the store.
+    openings: Vec<Option<StoreFailure>>,
     answers: VecDeque<(EffectId, Answer)>,
     state: State,
 }
@@ -63,8 +66,36 @@ pub struct Step {
     pub drops: Vec<EffectId>,
     /// What happened, in order.
     pub events: Vec<Event>,
+    /// What the Host answered each time the run opened or forked its store access: `None` where it granted it.
+    pub openings: Vec<Option<StoreFailure>>,
+    /// Where the run's cancel took effect, if it did in this step.
+    pub cancelled: Option<CancelPlace>,
     /// How the run ended. It comes once, after every open effect is answered.
     pub outcome: Option<RunOutcome>,
+}
+
+impl Step {
+    /// The step as a record keeps it. `handed` are the answers that it was handed.
+    #[must_use]
+    pub fn into_record(self, handed: Vec<Handed>) -> StepRecord {
+        let Self {
+            effects,
+            drops,
+            events,
+            openings,
+            cancelled,
+            outcome,
+        } = self;
+        StepRecord {
+            handed,
+            openings,
+            effects,
+            drops,
+            events,
+            cancelled,
+            outcome,
+        }
+    }
 }
 
 /// How a run ends (book: The three run outcomes).
@@ -103,6 +134,7 @@ impl Run {
             effects: Effects::default(),
             tasks: Tasks::default(),
             store,
+            openings: Vec::new(),
             answers: VecDeque::new(),
             state: State::Fresh,
         })
@@ -112,6 +144,11 @@ impl Run {
     #[must_use]
     pub fn cancel_flag(&self) -> CancelFlag {
         self.shared.cancel.clone()
+    }
+
+    /// Has the next step cancel itself where the same step of another run of the same course did.
+    pub fn cancel_at(&mut self, place: CancelPlace) {
+        self.shared.cancel_at(place);
     }
 
     /// Has `watcher` hear each event at the moment it is reported, in the middle of a step, for a Host that acts at one,
@@ -130,6 +167,7 @@ impl Run {
 
     /// Runs until no chain is ready and no queued task fits, or the outcome is decided.
     pub fn step(&mut self) -> Step {
+        self.shared.begin_step();
         if matches!(self.state, State::Fresh) {
             self.state = State::Running;
             self.start();
@@ -143,7 +181,7 @@ impl Run {
 
     /// One piece of work. Whether there was any.
     fn work(&mut self) -> bool {
-        if self.shared.cancel.is_cancelled() {
+        if self.shared.sees_cancel() {
             self.end(RunOutcome::Cancelled);
             return false;
         }
@@ -159,9 +197,10 @@ impl Run {
         self.shared.report_run(crate::EventKind::RunStarted);
         let root = Identity::root(ChainId::root().to_string());
         let opened = match &mut self.store {
-            Some(store) => store.open(&root).map_err(StoreFailure::in_setup),
+            Some(store) => store.open(&root),
             None => Err(StoreFailure::NoStore),
         };
+        let opened = self.opened(opened);
         if let Err(failure) = opened {
             self.fail(&failure.into(), false);
             return;
@@ -174,10 +213,17 @@ impl Run {
 
     /// Opens store access for a forked identity.
     pub(crate) fn open_store(&mut self, identity: &Identity) -> Result<(), StoreFailure> {
-        match &mut self.store {
-            Some(store) => store.fork(identity).map_err(StoreFailure::in_setup),
-            None => Ok(()),
+        let Some(store) = &mut self.store else { return Ok(()) };
+        let forked = store.fork(identity);
+        self.opened(forked)
+    }
+
+    /// Keeps what the Host answered, which is an input of the run.
+    fn opened(&mut self, answer: Result<(), StoreFailure>) -> Result<(), StoreFailure> {
+        if self.store.is_some() {
+            self.openings.push(answer.as_ref().err().cloned());
         }
+        answer.map_err(StoreFailure::in_setup)
     }
 
     pub(crate) fn is_running(&self) -> bool {
@@ -199,8 +245,8 @@ impl Run {
         let mut flow = self.begin(id, resume);
         while self.is_running() {
             flow = match flow {
-                Flow::Enter(entry) if !self.shared.cancel.is_cancelled() => self.enter(id, entry),
-                Flow::NextBlock if !self.shared.cancel.is_cancelled() => self.next_block(id),
+                Flow::Enter(entry) if !self.shared.sees_cancel() => self.enter(id, entry),
+                Flow::NextBlock if !self.shared.sees_cancel() => self.next_block(id),
                 Flow::Lua(with) => self.resume_block(id, with),
                 Flow::Enter(_) | Flow::NextBlock | Flow::Parked => return,
             };

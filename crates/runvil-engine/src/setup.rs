@@ -37,6 +37,11 @@ pub struct RunFacts {
     /// The limits of the run.
     pub limits: Limits,
     /// The Host's UI snapshot, if it hands one.
+    #[serde(
+        default,
+        skip_serializing_if = "Option::is_none",
+        deserialize_with = "crate::effect::present"
+    )]
     pub ui: Option<Value>,
     /// Whether model answers carry raw bodies, and the run reports them.
     pub debug: bool,

@@ -23,7 +23,7 @@ pub(crate) trait Sources {
     /// The seeded item, `None` where none is seeded.
     fn item(&self) -> Option<&Value>;
     /// The section's `var` as JSON.
-    fn var(&self) -> Result<Value, Failure>;
+    fn var(&self) -> &Value;
     /// The fields of `sys` that there are now.
     fn sys(&self) -> Value;
     /// A Lua global by name.
@@ -72,7 +72,7 @@ fn resolve(path: &Path<'_>, offset: usize, sources: &impl Sources) -> Result<Str
             Some(argv) => walk(argv, keys).map(render::text),
             None => return fail(SubstitutionKind::NilArgv),
         },
-        ("var", keys) => walk(&sources.var()?, keys).map(render::text),
+        ("var", keys) => walk(sources.var(), keys).map(render::text),
         ("sys", keys) => walk(&sources.sys(), keys).map(render::text),
         ("prose", _) => return fail(SubstitutionKind::Serialize),
         (name, keys) => match sources.global(name) {
@@ -106,7 +106,9 @@ mod tests {
 
     use super::*;
 
-    struct Fixed;
+    struct Fixed {
+        var: Value,
+    }
 
     impl Sources for Fixed {
         fn args(&self) -> &'static str {
@@ -121,8 +123,8 @@ mod tests {
             Some(&Value::Null)
         }
 
-        fn var(&self) -> Result<Value, Failure> {
-            Ok(json!({ "row": { "a": 1, "none": null }, "first name": "Ada", "list": [1], "half": 1.5, "zip": {} }))
+        fn var(&self) -> &Value {
+            &self.var
         }
 
         fn sys(&self) -> Value {
@@ -139,7 +141,8 @@ mod tests {
     }
 
     fn rendered(prose: &str) -> String {
-        substitute(prose, &Fixed).unwrap_or_else(|failure| failure.to_string())
+        let var = json!({ "row": { "a": 1, "none": null }, "first name": "Ada", "list": [1], "half": 1.5, "zip": {} });
+        substitute(prose, &Fixed { var }).unwrap_or_else(|failure| failure.to_string())
     }
 
     #[test]

@@ -1,10 +1,11 @@
 //! Driving a run to its end (book: The Engine, the Harness, and the Host).
 
 mod open;
+mod retrace;
 
 use std::{sync::Arc, time::Duration};
 
-use runvil_engine::{RunError, RunOutcome, Step};
+use runvil_engine::{Answer, Handed, RunError, RunOutcome, Step};
 use tokio::{
     sync::watch,
     time::{Instant, sleep_until},
@@ -13,8 +14,10 @@ use tokio::{
 use crate::{
     Observer, Prepared, RunControl, RunReport,
     perform::Performer,
+    recording::Unrecordable,
     report::RunRecord,
-    stepper::{StepPanicked, Stepper},
+    resume::{Course, ResumeError},
+    stepper::{Order, StepPanicked, Stepper},
 };
 use open::{News, OpenEffects};
 
@@ -45,6 +48,31 @@ pub async fn drive(prepared: Prepared, observer: &mut dyn Observer) -> RunReport
     }
 }
 
+/// Takes a run along the course that it has behind it, then drives it to its end.
+pub(crate) async fn drive_from(
+    prepared: Prepared,
+    course: Course,
+    observer: &mut dyn Observer,
+) -> Result<RunReport, ResumeError> {
+    let Prepared {
+        run,
+        performer,
+        control,
+        record,
+    } = prepared;
+    if matches!(course, Course::Forked(_)) {
+        for event in record.events() {
+            observer.event(event);
+        }
+    }
+    let stepper = Stepper::start(run).map_err(|error| ResumeError::Step(error.to_string()))?;
+    let mut driver = Driver::new(stepper, performer, control, record, observer);
+    match driver.retrace(course).await? {
+        Some(outcome) => Ok(driver.record.finish(outcome).await),
+        None => Ok(driver.drive().await),
+    }
+}
+
 struct Driver<'a> {
     stepper: Stepper,
     control: RunControl,
@@ -52,6 +80,8 @@ struct Driver<'a> {
     open: OpenEffects,
     record: RunRecord,
     observer: &'a mut dyn Observer,
+    /// What the step that is ordered was handed.
+    handed: Vec<Handed>,
     /// A step is ordered and not done.
     stepping: bool,
     /// A step is due even without an answer.
@@ -86,6 +116,7 @@ impl<'a> Driver<'a> {
             open,
             record,
             observer,
+            handed: Vec::new(),
             stepping: false,
             due: true,
             deadline: None,
@@ -123,13 +154,17 @@ impl<'a> Driver<'a> {
     fn handle(&mut self, happening: Happening) -> Option<RunOutcome> {
         match happening {
             Happening::Cancelled => self.cancel(),
-            Happening::Stopped => self.open.stop(),
+            Happening::Stopped => return self.stop(),
             Happening::Stepped(Ok(step)) => return self.take_step(step),
             Happening::Stepped(Err(panicked)) => {
                 return Some(self.give_up(RunError::internal(panicked)));
             }
             Happening::News(News::Wrote(piece)) => self.open.tell(&piece, self.observer),
             Happening::News(News::Answered(id, answer)) => {
+                let kept = self.record.keep(|recorder| recorder.answered(id, &answer));
+                if let Err(unrecordable) = kept {
+                    return Some(self.end_unrecorded(unrecordable));
+                }
                 self.open.answer(id, answer, self.observer);
             }
             Happening::News(News::Panicked(id)) => {
@@ -153,12 +188,24 @@ impl<'a> Driver<'a> {
         if let Some((id, answer)) = &answer {
             self.observer.effect_answered(*id, answer);
         }
-        self.stepper.step(answer);
+        self.handed.extend(answer.as_ref().map(|(effect, answer)| Handed {
+            effect: *effect,
+            dropped: matches!(answer, Answer::Dropped),
+        }));
+        self.stepper.step(Order {
+            answers: answer.into_iter().collect(),
+            cancel_at: None,
+        });
         (self.stepping, self.due) = (true, false);
     }
 
     fn take_step(&mut self, step: Step) -> Option<RunOutcome> {
         self.stepping = false;
+        let step = step.into_record(std::mem::take(&mut self.handed));
+        let step = match self.record.keep(|recorder| recorder.stepped(&step)) {
+            Ok(()) => step,
+            Err(unrecordable) => return Some(self.end_unrecorded(unrecordable)),
+        };
         for event in step.events {
             self.observer.event(&event);
             self.record.add(event);
@@ -174,6 +221,20 @@ impl<'a> Driver<'a> {
             return Some(self.give_up(RunError::internal("the run waits for nothing")));
         }
         step.outcome
+    }
+
+    /// Stops the calls that wait.
+    fn stop(&mut self) -> Option<RunOutcome> {
+        let dropped = self.open.stop();
+        let kept = self.record.keep(|recorder| recorder.stopped(&dropped));
+        kept.err().map(|unrecordable| self.end_unrecorded(unrecordable))
+    }
+
+    /// Ends a run whose record can no longer be kept: nothing more is performed.
+    fn end_unrecorded(&mut self, unrecordable: Unrecordable) -> RunOutcome {
+        self.stepper.cancel();
+        self.open.abandon_work();
+        self.give_up(unrecordable.into())
     }
 
     /// Sets the run's flag and cuts its work short. The run's next step drops every effect.
@@ -206,6 +267,6 @@ impl<'a> Driver<'a> {
     fn end_events(&mut self) {
         let event = self.record.run_failed();
         self.observer.event(&event);
-        self.record.add(event);
+        self.record.add_lost(event);
     }
 }

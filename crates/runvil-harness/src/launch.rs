@@ -1,12 +1,15 @@
 //! What a Host gives to start one run.
 
+use std::{fmt, sync::Arc};
+
+use runvil_engine::Recorder;
 use runvil_pack::Services;
 use serde_json::Value;
 
 use crate::{ModelAccess, RunControl, store::LaunchStore};
 
 /// One run to start: the prompt, what it is given, and what it may use.
-#[derive(Debug, Clone)]
+#[derive(Clone)]
 pub struct Launch {
     /// The prompt file's bytes.
     pub source: Vec<u8>,
@@ -26,6 +29,8 @@ pub struct Launch {
     pub models: Option<ModelAccess>,
     /// The Host's grip on the run. Keep a clone to cancel or stop it.
     pub control: RunControl,
+    /// Keeps the run's record. A record that can no longer be kept ends the run.
+    pub recorder: Option<Arc<dyn Recorder>>,
 }
 
 impl Launch {
@@ -42,6 +47,20 @@ impl Launch {
             store: LaunchStore::default(),
             models: None,
             control: RunControl::new(),
+            recorder: None,
         }
+    }
+}
+
+impl fmt::Debug for Launch {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Launch")
+            .field("name", &self.name)
+            .field("args", &self.args)
+            .field("input", &self.input)
+            .field("store", &self.store)
+            .field("models", &self.models)
+            .field("recorded", &self.recorder.is_some())
+            .finish_non_exhaustive()
     }
 }

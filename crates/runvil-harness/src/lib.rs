@@ -22,11 +22,14 @@ mod staging;
 
 mod blocking;
 mod perform;
+mod recording;
 
 mod control;
 mod drive;
 mod observer;
+mod replay;
 mod report;
+mod resume;
 mod stepper;
 
 pub use control::RunControl;
@@ -38,6 +41,8 @@ pub use origin::{Origin, Seed, SystemOrigin};
 pub use packs::RosterEntry;
 pub use perform::Performer;
 pub use prepare::{Preparation, Prepared, prepare};
+pub use replay::{Divergence, Part, Recorded, ReplayError, Replayed, replay};
 pub use report::{OutputError, RunRecord, RunReport};
 pub use requirements::{MissingService, RequirementsReport, UnavailablePack};
+pub use resume::{Fork, GivenOrigin, OnUnknown, ResumeError, Resumption};
 pub use store::LaunchStore;

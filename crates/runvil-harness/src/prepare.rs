@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use runvil_engine::{
-    PackSnapshot, PreparedRoles, Run, RunError, RunErrorKind, RunFacts, RunOutcome, RunSetup, StoreAccess,
-    prepare_roles,
+    PackSnapshot, PreparedRoles, Run, RunError, RunErrorKind, RunFacts, RunOutcome, RunPrepared, RunSetup, RunStart,
+    StoreAccess, prepare_roles,
     prompt::{Parsed, Prompt},
 };
 use runvil_model::RoundLimits;
@@ -13,15 +13,20 @@ use runvil_syntax::{Frontmatter, ParseEvent};
 use runvil_vfs::Store;
 
 use crate::{
-    Host, Launch, ModelAccess, RequirementsReport, RunControl, RunReport,
+    Host, Launch, ModelAccess, Recorded, RequirementsReport, RunControl, RunReport,
     blocking::blocking,
     host::Shared,
     packs::{self, RunPacks, ToolTable},
     perform::Performer,
+    recording::{Recording, Unrecordable},
+    replay::RecordedAccess,
     report::RunRecord,
     staging,
     store::SessionAccess,
 };
+
+/// The largest prompt, in bytes, that is parsed where it stands: it takes less time than handing it to another thread.
+const PARSED_IN_PLACE: usize = 64 * 1024;
 
 /// A run that is ready for its first step.
 pub struct Prepared {
@@ -49,9 +54,29 @@ pub enum Preparation {
 /// A cancel while Packs start ends the wait for them. A prompt that has nothing to be refused for is then built all
 /// the same, and ends at its first step.
 pub async fn prepare(host: &Host, launch: Launch) -> Preparation {
+    prepare_as(host, launch, None).await
+}
+
+/// Prepares a run whose process died, of what was recorded. Its store access answers from `access`.
+pub(crate) async fn prepare_resumed(
+    host: &Host,
+    launch: Launch,
+    recorded: &Recorded,
+    access: RecordedAccess,
+) -> Preparation {
+    prepare_as(host, launch, Some(Before { recorded, access })).await
+}
+
+/// What a run that goes on has behind it.
+struct Before<'a> {
+    recorded: &'a Recorded,
+    access: RecordedAccess,
+}
+
+async fn prepare_as(host: &Host, launch: Launch, before: Option<Before<'_>>) -> Preparation {
     let shared = host.shared();
-    let (mut record, launch) = begin(shared, launch);
-    match build(shared, launch, &mut record).await {
+    let (mut record, launch) = begin(shared, launch, before.as_ref());
+    match build(shared, launch, &mut record, before.as_ref()).await {
         Ok((run, performer, control)) => Preparation::Ready(Box::new(Prepared {
             run,
             performer: Arc::new(performer),
@@ -73,7 +98,7 @@ struct Rest {
 }
 
 /// Draws the seed and the start instant, and opens the record.
-fn begin(shared: &Shared, launch: Launch) -> (RunRecord, Rest) {
+fn begin(shared: &Shared, launch: Launch, before: Option<&Before<'_>>) -> (RunRecord, Rest) {
     let Launch {
         source,
         name,
@@ -84,8 +109,9 @@ fn begin(shared: &Shared, launch: Launch) -> (RunRecord, Rest) {
         store,
         models,
         control,
+        recorder,
     } = launch;
-    let facts = RunFacts {
+    let drawn = || RunFacts {
         name,
         seed: shared.origin.seed(),
         started_at: shared.starts.stamp(shared.origin.now()),
@@ -94,9 +120,10 @@ fn begin(shared: &Shared, launch: Launch) -> (RunRecord, Rest) {
         ui,
         debug: shared.debug,
     };
+    let facts = before.map_or_else(drawn, |before| before.recorded.start.facts.clone());
     let store = store.resolve();
     let models = models.unwrap_or_else(|| shared.models.clone());
-    let record = RunRecord::new(facts, Prompt::hash_of(&source), store.clone());
+    let record = RunRecord::new(facts, Prompt::hash_of(&source), store.clone(), Recording::new(recorder));
     (
         record,
         Rest {
@@ -115,6 +142,7 @@ async fn build(
     shared: &Shared,
     launch: Rest,
     record: &mut RunRecord,
+    before: Option<&Before<'_>>,
 ) -> Result<(Run, Performer, RunControl), RunOutcome> {
     let Rest {
         source,
@@ -132,49 +160,94 @@ async fn build(
         }
     };
 
-    let prompt = parse(source, record).await.map_err(ended)?;
-    stage(&prompt.tree().frontmatter, input, store.clone())
-        .await
-        .map_err(ended)?;
+    let start = RunStart {
+        facts: record.facts.clone(),
+        prompt_hash: record.prompt_hash.clone(),
+        input: input.clone(),
+        model: models.current.clone(),
+        has_store: store.is_some(),
+    };
+    if before.is_none() {
+        let started = record.keep(|recorder| recorder.started(&start, &source));
+        started.map_err(unrecordable)?;
+    }
+    let parsed = parse(source, record).await;
+    let name = parsed
+        .as_ref()
+        .ok()
+        .map(|prompt| prompt.tree().frontmatter.name.clone());
+    if before.is_none_or(|before| before.recorded.parse_events.is_empty()) {
+        record.keep_parse(name.as_deref()).map_err(unrecordable)?;
+    }
+    let prompt = parsed.map_err(ended)?;
+    let known = before.and_then(|before| before.recorded.prepared.as_ref());
+    let is_staged = known.is_some() && store.as_ref().is_some_and(Store::is_lasting);
+    if !is_staged {
+        let staged = stage(&prompt.tree().frontmatter, input, store.clone()).await;
+        staged.map_err(ended)?;
+    }
     let (snapshot, tools) = take_packs(shared, &prompt, &services, &control, record).await;
     let PreparedRoles { roles, unmet } = prepare_roles(&prompt, models.current.as_ref());
     record.requirements.merge(RequirementsReport {
         unmet,
         ..RequirementsReport::default()
     });
-    if !record.requirements.is_satisfied() {
+    if known.is_none() && !record.requirements.is_satisfied() {
         let notice = record.requirements.to_string();
         return Err(ended(RunError::new(RunErrorKind::RequirementsUnmet, notice)));
     }
 
+    let prepared = match known {
+        Some(known) => known.clone(),
+        None => {
+            let prepared = RunPrepared {
+                packs: snapshot,
+                roster: serde_json::to_value(&record.roster).expect("a roster is JSON"),
+            };
+            let kept = record.keep(|recorder| recorder.prepared(&prepared));
+            kept.map_err(unrecordable)?;
+            prepared
+        }
+    };
     let session = store.map(|store| store.session());
     record.session.clone_from(&session);
-    let access = session
-        .clone()
-        .map(|session| Box::new(SessionAccess(session)) as Box<dyn StoreAccess>);
+    let access = session.clone().map(|session| match before {
+        Some(before) => Box::new(before.access.clone()) as Box<dyn StoreAccess>,
+        None => Box::new(SessionAccess(session)),
+    });
     let setup = RunSetup {
         prompt,
         facts: record.facts.clone(),
-        packs: snapshot,
+        packs: prepared.packs,
         roles,
         store: access,
     };
     let run = Run::new(setup).map_err(ended)?;
     let performer = Performer {
         models,
-        limits: RoundLimits::from(&shared.limits),
+        limits: RoundLimits::from(&record.facts.limits),
         tools,
         run_services: services,
         host_services: shared.services.clone(),
         store: session,
+        recording: record.recording.clone(),
     };
     Ok((run, performer, control.clone()))
+}
+
+/// The end of a run whose record cannot be kept, whether it is cancelled or not.
+fn unrecordable(error: Unrecordable) -> RunOutcome {
+    RunOutcome::Failed(error.into())
 }
 
 /// Parses the prompt and compiles its Lua. The record gets the parse events in any case.
 async fn parse(source: Vec<u8>, record: &mut RunRecord) -> Result<Arc<Prompt>, RunError> {
     let execution = record.facts.name.clone();
-    let Parsed { events, result } = blocking(move || Prompt::parse(&source, &execution)).await;
+    let Parsed { events, result } = if source.len() <= PARSED_IN_PLACE {
+        Prompt::parse(&source, &execution)
+    } else {
+        blocking(move || Prompt::parse(&source, &execution)).await
+    };
     record.events = events;
     let prompt = result.map_err(|error| RunError::from(&error))?;
     record.title.clone_from(&prompt.tree().h1.title);
@@ -183,8 +256,10 @@ async fn parse(source: Vec<u8>, record: &mut RunRecord) -> Result<Arc<Prompt>, R
 }
 
 async fn stage(frontmatter: &Frontmatter, input: Option<String>, store: Option<Store>) -> Result<(), RunError> {
-    let declared = frontmatter.input.clone();
-    let staged = blocking(move || staging::stage(declared.as_ref(), input, store.as_ref())).await;
+    let Some(declared) = frontmatter.input.clone() else {
+        return staging::stage(None, input, None).map_err(|refusal| RunError::from(&refusal));
+    };
+    let staged = blocking(move || staging::stage(Some(&declared), input, store.as_ref())).await;
     staged.map_err(|refusal| RunError::from(&refusal))
 }
 
@@ -213,7 +288,7 @@ async fn take_packs(
 }
 
 impl RunRecord {
-    fn new(facts: RunFacts, prompt_hash: String, store: Option<Store>) -> Self {
+    fn new(facts: RunFacts, prompt_hash: String, store: Option<Store>, recording: Recording) -> Self {
         Self {
             facts,
             prompt_hash,
@@ -224,6 +299,9 @@ impl RunRecord {
             session: None,
             title: ParseEvent::PROMPT.to_owned(),
             output: None,
+            recording,
+            lost: Vec::new(),
+            broken: false,
         }
     }
 }

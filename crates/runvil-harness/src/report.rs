@@ -1,9 +1,13 @@
 //! What a run leaves behind: its report (book: What a run's record holds, The output file).
 
-use runvil_engine::{ChainId, Event, EventKind, Provenance, RunFacts, RunOutcome};
+use runvil_engine::{ChainId, Event, EventKind, Provenance, RecordFault, Recorder, RunFacts, RunOutcome};
 use runvil_vfs::{Session, Store, StoreFailure};
 
-use crate::{RequirementsReport, RosterEntry, blocking::blocking};
+use crate::{
+    RequirementsReport, RosterEntry,
+    blocking::blocking,
+    recording::{Recording, Unrecordable},
+};
 
 /// A run, from its preparation to its end.
 pub struct RunReport {
@@ -58,6 +62,11 @@ pub struct RunRecord {
     pub(crate) title: String,
     /// The path of the declared output file.
     pub(crate) output: Option<String>,
+    pub(crate) recording: Recording,
+    /// Events that the Engine could not report, and no step holds.
+    pub(crate) lost: Vec<Event>,
+    /// The record could not be kept at some point, and ends there.
+    pub(crate) broken: bool,
 }
 
 impl RunRecord {
@@ -84,10 +93,39 @@ impl RunRecord {
         self.events.push(event);
     }
 
-    /// Ends the run: its store access first, then, if it completed, its declared output file is read.
-    pub async fn finish(self, outcome: RunOutcome) -> RunReport {
+    /// Tells the recorder something. A failure is the last thing that it is told.
+    pub(crate) fn keep(
+        &mut self,
+        tell: impl FnOnce(&dyn Recorder) -> Result<(), RecordFault>,
+    ) -> Result<(), Unrecordable> {
+        let kept = self.recording.keep(tell);
+        self.broken |= kept.is_err();
+        kept
+    }
+
+    /// Tells the recorder of the parse.
+    pub(crate) fn keep_parse(&mut self, name: Option<&str>) -> Result<(), Unrecordable> {
+        let kept = self.recording.keep(|recorder| recorder.parsed(name, &self.events));
+        self.broken |= kept.is_err();
+        kept
+    }
+
+    /// Adds an event in the Engine's place.
+    pub(crate) fn add_lost(&mut self, event: Event) {
+        self.lost.push(event.clone());
+        self.add(event);
+    }
+
+    /// Ends the run: its store access first, then its record, then, if it completed, its declared output file is read.
+    pub async fn finish(mut self, mut outcome: RunOutcome) -> RunReport {
         if let Some(session) = &self.session {
             session.end();
+        }
+        if !self.broken {
+            let lost = std::mem::take(&mut self.lost);
+            if let Err(unrecordable) = self.keep(|recorder| recorder.ended(&outcome, &lost)) {
+                outcome = RunOutcome::Failed(unrecordable.into());
+            }
         }
         let output = match (&outcome, self.output, self.store.clone()) {
             (RunOutcome::Completed { .. }, Some(path), Some(store)) => {

@@ -71,10 +71,18 @@ pub(crate) fn stage(
     Ok(())
 }
 
+/// Whether the store holds a file at the path. A directory there is none.
 fn holds(store: &Store, path: &str) -> Result<bool, StoreFailure> {
     match store.perform_for_host(StoreOp::Exists { path: path.to_owned() })? {
-        StoreReply::Exists(there) => Ok(there),
+        StoreReply::Exists(false) => return Ok(false),
+        StoreReply::Exists(true) => {}
         other => unreachable!("an existence check replied {other:?}"),
+    }
+    match store.text(path) {
+        Ok(text) => Ok(text.is_some()),
+        Err(StoreFailure::IsADirectory { .. }) => Ok(false),
+        // What else is wrong with the file is for its reader.
+        Err(_) => Ok(true),
     }
 }
 

@@ -2,12 +2,12 @@
 
 use std::{io, sync::mpsc as orders, thread};
 
-use runvil_engine::{Answer, CancelFlag, EffectId, Run, Step};
+use runvil_engine::{Answer, CancelFlag, CancelPlace, EffectId, Run, Step};
 use tokio::sync::mpsc;
 
 /// Stack for a run's thread: Lua and the JSON functions recurse deeper than the platform's default bears
 /// everywhere.
-const STACK_BYTES: usize = 8 * 1024 * 1024;
+pub(crate) const STACK_BYTES: usize = 8 * 1024 * 1024;
 
 /// Steps a run on a thread of its own.
 ///
@@ -15,9 +15,18 @@ const STACK_BYTES: usize = 8 * 1024 * 1024;
 /// blocking pool, where it could hold up store operations and the runtime's shutdown. A step that does not come
 /// back even after a cancel is left behind with its thread.
 pub(crate) struct Stepper {
-    orders: orders::Sender<Option<(EffectId, Answer)>>,
+    orders: orders::Sender<Order>,
     steps: mpsc::UnboundedReceiver<Step>,
     cancel: CancelFlag,
+}
+
+/// What a step is to begin with.
+#[derive(Default)]
+pub(crate) struct Order {
+    /// The answers to hand the run.
+    pub(crate) answers: Vec<(EffectId, Answer)>,
+    /// Where the step is to cancel itself.
+    pub(crate) cancel_at: Option<CancelPlace>,
 }
 
 /// The run's thread is gone, though the run has not ended: a step panicked.
@@ -38,10 +47,10 @@ impl Stepper {
         Ok(Self { orders, steps, cancel })
     }
 
-    /// Hands the run an answer, if there is one, and has it step.
-    pub(crate) fn step(&self, answer: Option<(EffectId, Answer)>) {
+    /// Has the run take a step.
+    pub(crate) fn step(&self, order: Order) {
         // A thread that is gone is reported where its step is awaited.
-        let _ = self.orders.send(answer);
+        let _ = self.orders.send(order);
     }
 
     /// The step that was ordered, once it is done. Cancel safe.
@@ -62,10 +71,13 @@ impl Drop for Stepper {
     }
 }
 
-fn work(mut run: Run, inbox: &orders::Receiver<Option<(EffectId, Answer)>>, outbox: &mpsc::UnboundedSender<Step>) {
-    while let Ok(answer) = inbox.recv() {
-        if let Some((id, answer)) = answer {
+fn work(mut run: Run, inbox: &orders::Receiver<Order>, outbox: &mpsc::UnboundedSender<Step>) {
+    while let Ok(Order { answers, cancel_at }) = inbox.recv() {
+        for (id, answer) in answers {
             run.answer(id, answer);
+        }
+        if let Some(place) = cancel_at {
+            run.cancel_at(place);
         }
         if outbox.send(run.step()).is_err() {
             return;

@@ -1,6 +1,6 @@
 //! Compiled Lua with its place in the prompt file.
 
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 
 use mlua::chunk::ChunkMode;
 use mlua::{Lua, LuaOptions, StdLib};
@@ -29,19 +29,13 @@ pub enum CompileError {
 }
 
 impl Chunk {
-    /// Compiles `source` without running it. `label` is the block's location label and `first_line` the 1-based
-    /// line of the prompt file that holds the block's first Lua line.
+    /// Compiles `source` with a compiler of its own. See [`Compiler::compile`].
     ///
     /// # Errors
     ///
-    /// [`CompileError`] when the source is not Lua 5.5, or no compiler could be had.
+    /// As for [`Compiler::compile`].
     pub fn compile(source: &str, label: &str, first_line: u32) -> Result<Self, CompileError> {
-        let bytecode = compile(source, &format!("line {first_line}"))?;
-        Ok(Self {
-            bytecode: bytecode.into(),
-            label: label.into(),
-            first_line,
-        })
+        Compiler::default().compile(source, label, first_line)
     }
 
     /// The block's location label, such as ``section `Check` prologue``.
@@ -65,18 +59,67 @@ impl Chunk {
     }
 }
 
-/// Compiles text to bytecode under a chunk name in Lua's own notation.
-pub(crate) fn compile(source: &str, name: &str) -> Result<Vec<u8>, CompileError> {
-    let lua =
-        Lua::new_with(StdLib::NONE, LuaOptions::new()).map_err(|error| CompileError::Unavailable(error.to_string()))?;
-    let loaded = lua
-        .load(source)
-        .set_name(name)
-        .set_mode(ChunkMode::Text)
-        .into_function();
-    match loaded {
-        Ok(function) => Ok(function.dump(false)),
-        Err(mlua::Error::SyntaxError { message, .. }) => Err(CompileError::Diagnostic(message)),
-        Err(error) => Err(CompileError::Unavailable(error.to_string())),
+/// Compiles the blocks of a file, one after the other.
+#[derive(Debug, Default)]
+pub struct Compiler {
+    /// Had for the first block, and then used for all.
+    lua: Option<Lua>,
+}
+
+/// The VM of a compiler that is gone: what it compiled left nothing behind, and making one takes longer than most blocks.
+static IDLE: Mutex<Option<Lua>> = Mutex::new(None);
+
+/// The most memory, in bytes, that an idle VM may hold.
+const IDLE_BYTES: usize = 1024 * 1024;
+
+impl Drop for Compiler {
+    fn drop(&mut self) {
+        if let Some(lua) = self.lua.take()
+            && lua.used_memory() <= IDLE_BYTES
+        {
+            *IDLE.lock().unwrap_or_else(PoisonError::into_inner) = Some(lua);
+        }
     }
+}
+
+impl Compiler {
+    /// Compiles `source` without running it. `label` is the block's location label and `first_line` the 1-based
+    /// line of the prompt file that holds the block's first Lua line.
+    ///
+    /// # Errors
+    ///
+    /// [`CompileError`] when the source is not Lua 5.5, or no compiler could be had.
+    pub fn compile(&mut self, source: &str, label: &str, first_line: u32) -> Result<Chunk, CompileError> {
+        let bytecode = self.bytecode(source, &format!("line {first_line}"))?;
+        Ok(Chunk {
+            bytecode: bytecode.into(),
+            label: label.into(),
+            first_line,
+        })
+    }
+
+    /// Compiles text to bytecode under a chunk name in Lua's own notation.
+    pub(crate) fn bytecode(&mut self, source: &str, name: &str) -> Result<Vec<u8>, CompileError> {
+        let unavailable = |error: mlua::Error| CompileError::Unavailable(error.to_string());
+        let lua = match &mut self.lua {
+            Some(lua) => lua,
+            none => none.insert(idle_or_new().map_err(unavailable)?),
+        };
+        let chunk = lua.load(source).set_name(name).set_mode(ChunkMode::Text);
+        match chunk.into_function() {
+            Ok(function) => Ok(function.dump(false)),
+            Err(mlua::Error::SyntaxError { message, .. }) => Err(CompileError::Diagnostic(message)),
+            // A block that nests too deeply overflows the compiler's own stack, which Lua says without a place.
+            Err(mlua::Error::RuntimeError(message)) => {
+                let problem = message.lines().next().unwrap_or_default();
+                Err(CompileError::Diagnostic(format!("[string \"{name}\"]:1: {problem}")))
+            }
+            Err(error) => Err(unavailable(error)),
+        }
+    }
+}
+
+fn idle_or_new() -> mlua::Result<Lua> {
+    let idle = IDLE.lock().unwrap_or_else(PoisonError::into_inner).take();
+    idle.map_or_else(|| Lua::new_with(StdLib::NONE, LuaOptions::new()), Ok)
 }

@@ -2,7 +2,7 @@
 
 use std::sync::OnceLock;
 
-use crate::chunk::compile;
+use crate::chunk::Compiler;
 
 /// A Lua source file of the program: compiled once in a process, loaded as bytecode into each VM that needs it.
 ///
@@ -13,6 +13,7 @@ pub struct Helper {
     name: &'static str,
     source: &'static str,
     bytecode: OnceLock<Vec<u8>>,
+    nests: bool,
 }
 
 impl Helper {
@@ -23,12 +24,30 @@ impl Helper {
             name,
             source,
             bytecode: OnceLock::new(),
+            nests: false,
         }
+    }
+
+    /// As [`Helper::new`], for functions whose calls may nest as deep as Lua's own do. Authors are handed them as they are,
+    /// since calls through C nest some 200 deep.
+    #[must_use]
+    pub const fn nesting(name: &'static str, source: &'static str) -> Self {
+        Self {
+            name,
+            source,
+            bytecode: OnceLock::new(),
+            nests: true,
+        }
+    }
+
+    pub(crate) fn nests(&self) -> bool {
+        self.nests
     }
 
     pub(crate) fn bytecode(&self) -> &[u8] {
         self.bytecode.get_or_init(|| {
-            compile(self.source, &format!("={}", self.name)).expect("a helper is part of the program and compiles")
+            let compiled = Compiler::default().bytecode(self.source, &format!("={}", self.name));
+            compiled.expect("a helper is part of the program and compiles")
         })
     }
 }

@@ -25,7 +25,7 @@ mod vm;
 
 pub use self::block::{Block, BlockFailure, BlockStep, Build, Resume};
 pub use self::cancel::CancelFlag;
-pub use self::chunk::{Chunk, CompileError};
+pub use self::chunk::{Chunk, CompileError, Compiler};
 pub use self::entries::ordered_pairs;
 pub use self::failure::{Failure, FieldValue, LUA_KIND, Origin};
 pub use self::helper::Helper;
@@ -35,5 +35,5 @@ pub use self::script::Script;
 pub use self::seal::Seal;
 pub use self::state::{State, StateError};
 pub use self::text::Text;
-pub use self::vm::{Vm, VmConfig, load};
+pub use self::vm::{Vm, VmConfig, entries, load};
 pub use mlua;

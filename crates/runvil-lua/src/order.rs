@@ -1,5 +1,7 @@
 //! The fixed order of table keys (book: Deterministic table iteration).
 
+use std::cmp::Ordering;
+
 /// The groups in which keys sort, in their order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Group {
@@ -70,7 +72,13 @@ impl<'t> SortKey<'t> {
             let floor = value.floor();
             #[allow(clippy::cast_possible_truncation, reason = "the value lies in the range of i64")]
             let integral = floor as i64;
-            Self::new(Group::Number, sortable(integral), (value - floor).to_bits(), position)
+            // The distance from the integer that is nearer to zero: a float holds it exactly.
+            let fraction = if value < 0.0 && value != floor {
+                !(value.ceil() - value).to_bits()
+            } else {
+                (value - floor).to_bits()
+            };
+            Self::new(Group::Number, sortable(integral), fraction, position)
         }
     }
 
@@ -81,12 +89,9 @@ impl<'t> SortKey<'t> {
         } else {
             Group::Text
         };
-        let mut head = [0; 8];
-        let length = text.len().min(8);
-        head[..length].copy_from_slice(&text[..length]);
         Self {
             group,
-            high: u64::from_be_bytes(head),
+            high: head(text),
             low: 0,
             text,
             position,
@@ -109,9 +114,65 @@ impl<'t> SortKey<'t> {
     }
 }
 
+/// The first eight bytes of a text, with zeros for those that it lacks, as a number of the same order.
+fn head(text: &[u8]) -> u64 {
+    let mut bytes = [0; 8];
+    let length = text.len().min(8);
+    bytes[..length].copy_from_slice(&text[..length]);
+    u64::from_be_bytes(bytes)
+}
+
 /// Maps the integers to unsigned ones of the same order.
 fn sortable(value: i64) -> u64 {
     value.cast_unsigned() ^ (1 << 63)
+}
+
+/// Where a key sorts among the keys of one table, small enough to be moved around: most comparisons end here.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Place {
+    /// As of a [`SortKey`], but of a text, the eight bytes behind what all texts begin with.
+    high: u64,
+    /// The key's own, which also tells its place in the list of keys.
+    pub(crate) position: u32,
+    group: Group,
+}
+
+impl SortKey<'_> {
+    /// The key's place, where every text of the table begins with the same `prefix` bytes.
+    pub(crate) fn place(&self, prefix: usize) -> Place {
+        let high = match self.group {
+            Group::Text | Group::LooseText if prefix > 0 => head(&self.text[prefix..]),
+            _ => self.high,
+        };
+        Place {
+            high,
+            position: self.position,
+            group: self.group,
+        }
+    }
+}
+
+impl Place {
+    /// How two places compare. `keys` are the keys by position.
+    pub(crate) fn compare(&self, other: &Self, keys: &[SortKey<'_>]) -> Ordering {
+        let first = |place: &Self| (place.group, place.high);
+        first(self)
+            .cmp(&first(other))
+            .then_with(|| keys[self.position as usize].cmp(&keys[other.position as usize]))
+    }
+}
+
+/// How many bytes all the texts among the keys begin with.
+pub(crate) fn common_prefix(keys: &[SortKey<'_>]) -> usize {
+    let mut texts = keys
+        .iter()
+        .filter(|key| matches!(key.group, Group::Text | Group::LooseText))
+        .map(|key| key.text);
+    let Some(first) = texts.next() else { return 0 };
+    texts.fold(first.len(), |length, text| {
+        let same = first[..length].iter().zip(text).take_while(|(a, b)| a == b);
+        same.count()
+    })
 }
 
 #[cfg(test)]
@@ -145,6 +206,10 @@ mod tests {
             SortKey::float(-1.5, false, 0),
             SortKey::integer(-1, 0),
             SortKey::float(-0.5, false, 0),
+            SortKey::float(-0.1, false, 0),
+            SortKey::float(-0.099_999_999_999_999_99, false, 0),
+            SortKey::float(-1e-18, false, 0),
+            SortKey::float(-1e-20, false, 0),
             SortKey::integer(0, 0),
             SortKey::float(0.5, false, 0),
             SortKey::integer(1, 0),
@@ -167,5 +232,40 @@ mod tests {
                 .map(|text| SortKey::text(text, true, 0))
                 .is_sorted_by(|a, b| a < b)
         );
+    }
+
+    #[test]
+    fn places_sort_as_their_keys_do() {
+        let texts: [&[u8]; 8] = [
+            b"ab",
+            b"ab\0",
+            b"ab1",
+            b"ab12345678",
+            b"ab123456789",
+            b"ab2",
+            b"ab\xff",
+            b"ab\xff\xff",
+        ];
+        let mut keys: Vec<_> = (0..)
+            .zip(texts)
+            .map(|(at, text)| SortKey::text(text, true, at))
+            .collect();
+        assert_eq!(common_prefix(&keys), 2);
+        keys.push(SortKey::integer(7, 8));
+        keys.push(SortKey::float(0.5, true, 9));
+        keys.push(SortKey::boolean(true, 10));
+        keys.push(SortKey::other(11));
+        keys.push(SortKey::text(b"b", true, 12));
+        for prefix in [0, common_prefix(&keys)] {
+            let mut places: Vec<_> = keys.iter().map(|key| key.place(prefix)).collect();
+            places.sort_unstable_by(|a, b| a.compare(b, &keys));
+            let mut sorted = keys.clone();
+            sorted.sort();
+            let positions = |place: &Place| place.position;
+            assert_eq!(
+                places.iter().map(positions).collect::<Vec<_>>(),
+                sorted.iter().map(|key| key.position).collect::<Vec<_>>()
+            );
+        }
     }
 }

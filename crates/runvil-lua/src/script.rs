@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use crate::chunk::{CompileError, compile};
+use crate::chunk::{CompileError, Compiler};
 
 /// A compiled Lua source with a name of its own, which its frames and errors show as `name:line:`.
 #[derive(Clone, Debug)]
@@ -17,7 +17,7 @@ impl Script {
     ///
     /// [`CompileError`] when the source is not Lua 5.5, or no compiler could be had.
     pub fn compile(source: &str, name: &str) -> Result<Self, CompileError> {
-        let bytecode = compile(source, &format!("={name}"))?.into();
+        let bytecode = Compiler::default().bytecode(source, &format!("={name}"))?.into();
         Ok(Self { bytecode })
     }
 

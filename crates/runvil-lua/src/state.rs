@@ -3,7 +3,7 @@
 use mlua::{Lua, Table, Value};
 
 use crate::failure::Failure;
-use crate::json::{self, MAX_LEVELS, NotJson, Problem, Step, Tape, ToJsonError};
+use crate::json::{self, MAX_DATA_LEVELS, NotJson, Problem, Step, Tape, ToJsonError};
 use crate::raw;
 
 /// A global table that checks each write, stores a copy of what is assigned, and reads back as JSON.
@@ -65,7 +65,7 @@ impl State {
         if held != Value::Table(self.root.clone()) {
             return Err(StateError::Reassigned { name: self.name });
         }
-        Ok(json::to_json_within(lua, &held, self.name, MAX_LEVELS + 1)?)
+        Ok(json::to_json_within(lua, &held, self.name, MAX_DATA_LEVELS + 1)?)
     }
 
     /// A view of the state that reads its values as they are at the moment and refuses writes at every depth (book:

@@ -96,7 +96,8 @@ impl Vm {
         lazy::declare(&self.lua, names, make)
     }
 
-    /// As [`lazy_globals`](Self::lazy_globals), made by a helper that returns the values.
+    /// As [`lazy_globals`](Self::lazy_globals), made by a helper that returns the values. Authors are handed
+    /// [`entries`] of its functions, unless the helper is a nesting one.
     ///
     /// # Errors
     ///
@@ -107,7 +108,14 @@ impl Vm {
         helper: &'static Helper,
         arguments: MultiValue,
     ) -> mlua::Result<()> {
-        self.lazy_globals(names, move |lua| run_helper(lua, helper, kit(lua)?, arguments.clone()))
+        self.lazy_globals(names, move |lua| {
+            let values = run_helper(lua, helper, kit(lua)?, arguments.clone())?;
+            if helper.nests() {
+                Ok(values)
+            } else {
+                entries(lua, values)
+            }
+        })
     }
 
     /// Runs a helper once and returns its values. It gets `arguments`, and its globals are the kit: the sandbox's
@@ -194,6 +202,16 @@ pub fn load(lua: &Lua, chunk: &Chunk) -> mlua::Result<Function> {
         .labels()
         .register(chunk.first_line(), chunk.shared_label());
     lua.load(chunk.bytecode()).set_mode(ChunkMode::Binary).into_function()
+}
+
+/// C functions in place of the Lua functions among the values and in their fields. An author's function that ends in a
+/// call of one keeps its frame, so that an error names its line.
+///
+/// # Errors
+///
+/// A Lua memory error.
+pub fn entries(lua: &Lua, values: MultiValue) -> mlua::Result<MultiValue> {
+    raw::entries(lua, values)
 }
 
 /// What helpers run in; made at the first use, of functions that no code of the VM can change.

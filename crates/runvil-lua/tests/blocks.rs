@@ -35,6 +35,16 @@ fn a_compile_error_keeps_the_compilers_text() {
 }
 
 #[test]
+fn a_block_that_nests_too_deeply_is_a_compile_error_of_its_own() {
+    let source = format!("return {}1{}", "(".repeat(100_000), ")".repeat(100_000));
+    let error = Chunk::compile(&source, "section `Dock` prologue", 14).unwrap_err();
+    assert_eq!(
+        error,
+        CompileError::Diagnostic("[string \"line 14\"]:1: C stack overflow".to_owned())
+    );
+}
+
+#[test]
 fn a_block_returns_its_values() {
     let vm = vm();
     let mut block = vm.start(&chunk("return 1, 'x', nil")).unwrap();

@@ -1,6 +1,6 @@
 //! The models that a server lists (book: The model catalog and the current model, Model ids).
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use runvil_engine::{InvalidModelId, ModelId, ModelInfo, RAW_MODEL_CONTEXT, ThinkingMode};
 use serde_json::Value;
@@ -17,6 +17,8 @@ pub struct Catalog {
     pub models: Vec<ModelInfo>,
     /// What was passed over, for a Host to report.
     pub skipped: Vec<SkippedModel>,
+    /// Of which entries something is taken for granted.
+    pub assumed: BTreeMap<ModelId, Assumed>,
 }
 
 impl Catalog {
@@ -25,6 +27,15 @@ impl Catalog {
     pub fn get(&self, id: &ModelId) -> Option<&ModelInfo> {
         self.models.iter().find(|model| model.id == *id)
     }
+}
+
+/// What the list does not say of a model, so that the [`CatalogDefaults`] stand in its place.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Assumed {
+    /// The context window is assumed.
+    pub context: bool,
+    /// Whether it thinks is assumed.
+    pub thinking: bool,
 }
 
 /// An entry of a model list that names no model of its own. Entries are counted from 1.
@@ -83,25 +94,36 @@ pub(crate) fn parse(body: &[u8], defaults: CatalogDefaults) -> Result<Catalog, M
     for (entry, value) in (1..).zip(entries) {
         match model(entry, value, defaults) {
             Err(skipped) => catalog.skipped.push(skipped),
-            Ok(model) if ids.insert(model.id.clone()) => catalog.models.push(model),
-            Ok(model) => catalog.skipped.push(SkippedModel::Repeated { entry, id: model.id }),
+            Ok((model, assumed)) if ids.insert(model.id.clone()) => {
+                if assumed != Assumed::default() {
+                    catalog.assumed.insert(model.id.clone(), assumed);
+                }
+                catalog.models.push(model);
+            }
+            Ok((model, _)) => catalog.skipped.push(SkippedModel::Repeated { entry, id: model.id }),
         }
     }
     Ok(catalog)
 }
 
-fn model(entry: usize, value: &Value, defaults: CatalogDefaults) -> Result<ModelInfo, SkippedModel> {
+fn model(entry: usize, value: &Value, defaults: CatalogDefaults) -> Result<(ModelInfo, Assumed), SkippedModel> {
     let name = text(value, "id").ok_or(SkippedModel::NoId { entry })?;
     let id = ModelId::new(GATEWAY_SERVER, name).map_err(|reason| SkippedModel::InvalidId { entry, reason })?;
-    Ok(ModelInfo {
+    let (context, thinking) = (context(value), thinking(value));
+    let assumed = Assumed {
+        context: context.is_none(),
+        thinking: thinking.is_none(),
+    };
+    let model = ModelInfo {
         id,
-        context: context(value).unwrap_or(defaults.context),
-        thinking: thinking(value).unwrap_or(defaults.thinking),
+        context: context.unwrap_or(defaults.context),
+        thinking: thinking.unwrap_or(defaults.thinking),
         description: text(value, "description").unwrap_or_default().to_owned(),
         provider: text(value, "provider")
             .or_else(|| text(value, "owned_by"))
             .map(str::to_owned),
-    })
+    };
+    Ok((model, assumed))
 }
 
 fn text<'a>(value: &'a Value, field: &str) -> Option<&'a str> {
@@ -199,6 +221,25 @@ mod tests {
             (model.description.as_str(), model.provider.as_deref()),
             ("", Some("library"))
         );
+    }
+
+    #[test]
+    fn what_is_taken_for_granted_is_told_apart_from_what_the_list_says() {
+        let catalog = catalog(&json!([
+            { "id": "told", "context_length": 5, "thinking": "never" },
+            { "id": "half", "context_length": 5 },
+            { "id": "bare" },
+        ]));
+        let assumed = |at: usize| catalog.assumed.get(&catalog.models[at].id).copied();
+        let half = Assumed {
+            context: false,
+            thinking: true,
+        };
+        let all = Assumed {
+            context: true,
+            thinking: true,
+        };
+        assert_eq!([assumed(0), assumed(1), assumed(2)], [None, Some(half), Some(all)]);
     }
 
     #[test]

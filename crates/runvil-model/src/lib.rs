@@ -28,7 +28,7 @@ mod catalog;
 mod gateway;
 
 pub use backend::{ModelBackend, RoundLimits};
-pub use catalog::{Catalog, CatalogDefaults, GATEWAY_SERVER, SkippedModel};
+pub use catalog::{Assumed, Catalog, CatalogDefaults, GATEWAY_SERVER, SkippedModel};
 pub use classify::{classify_status, classify_stream_error};
 pub use client::{ChatCompletions, ClientSetupError, Endpoint};
 pub use dialect::{ThinkingDialect, UnknownDialect};

@@ -9,7 +9,8 @@ mod watch;
 use std::{collections::BTreeMap, sync::Arc};
 
 use runvil_engine::{
-    Answer, CompletionError, CompletionErrorKind, Effect, EffectId, EffectKind, Run, Step, wire::ChatRequest,
+    Answer, CompletionError, CompletionErrorKind, Effect, EffectId, EffectKind, Handed, Recorder as _, Run, StepRecord,
+    wire::ChatRequest,
 };
 use runvil_harness::{Performer, Prepared, RunControl, RunRecord, RunReport};
 use runvil_pack::Cancellation;
@@ -23,6 +24,7 @@ use crate::{
     case::{ActionKind, ActionMoment, Case},
     host::{Hang, ReplyTime, ScriptedModel},
     run::CaseError,
+    tape::Tape,
 };
 
 /// What a run asked of its Harness.
@@ -49,10 +51,19 @@ pub(crate) struct Driver<'a> {
     moments: BTreeMap<ActionMoment, u64>,
     log: LogWatch,
     seen: Driven,
+    tape: Option<Arc<Tape>>,
+    /// What the next step is handed.
+    handed: Vec<Handed>,
 }
 
 impl<'a> Driver<'a> {
-    pub(crate) fn new(case: &'a Case, prepared: Prepared, model: Arc<ScriptedModel>, hang: Hang) -> Self {
+    pub(crate) fn new(
+        case: &'a Case,
+        prepared: Prepared,
+        model: Arc<ScriptedModel>,
+        hang: Hang,
+        tape: Option<Arc<Tape>>,
+    ) -> Self {
         let Prepared {
             mut run,
             performer,
@@ -74,6 +85,8 @@ impl<'a> Driver<'a> {
             moments: BTreeMap::new(),
             log,
             seen: Driven::default(),
+            tape,
+            handed: Vec::new(),
         }
     }
 
@@ -83,7 +96,11 @@ impl<'a> Driver<'a> {
     /// The run waits for something that the case never answers.
     pub(crate) async fn drive(mut self) -> Result<(RunReport, Driven), CaseError> {
         loop {
-            let step = self.run.step();
+            let step = self.run.step().into_record(std::mem::take(&mut self.handed));
+            if let Some(tape) = &self.tape {
+                tape.stepped(&step)
+                    .map_err(|fault| CaseError::Broke(fault.to_string()))?;
+            }
             let acted = self.take(&step).await;
             for event in step.events {
                 self.record.add(event);
@@ -97,13 +114,24 @@ impl<'a> Driver<'a> {
         }
     }
 
+    /// Hands the run an answer, which its next step uses.
+    fn hand(&mut self, effect: EffectId, answer: Answer) {
+        let dropped = matches!(answer, Answer::Dropped);
+        self.handed.push(Handed { effect, dropped });
+        if let Some(tape) = self.tape.as_ref().filter(|_| !dropped) {
+            tape.answered(effect, &answer)
+                .expect("a tape keeps all that it is told");
+        }
+        self.run.answer(effect, answer);
+    }
+
     /// Takes what a step handed out and does what the case has the Host do about it. Tells whether the run has to step
     /// again before anything is answered.
-    async fn take(&mut self, step: &Step) -> bool {
+    async fn take(&mut self, step: &StepRecord) -> bool {
         let mut acted = !step.drops.is_empty();
         for id in &step.drops {
             self.open.remove(*id);
-            self.run.answer(*id, Answer::Dropped);
+            self.hand(*id, Answer::Dropped);
         }
         if self.log.take_stop() {
             acted |= self.stop();
@@ -141,7 +169,7 @@ impl<'a> Driver<'a> {
             }
             EffectKind::Store(_) => {
                 // Store operations land in issue order, whenever they are answered and even when they are dropped.
-                let answer = self.perform(effect.kind.clone()).await;
+                let answer = self.perform(effect.id, effect.kind.clone()).await;
                 (ActionMoment::StoreCall, answer.map_or(State::Never, State::Answered))
             }
             EffectKind::Timer { millis } => (ActionMoment::Timer, State::Due(self.now.saturating_add(*millis))),
@@ -168,16 +196,16 @@ impl<'a> Driver<'a> {
             if let (EffectKind::ModelRound(round), State::Waiting) = (kind, state) {
                 let _ = self.model.assign(round);
             }
-            self.run.answer(*id, Answer::Dropped);
+            self.hand(*id, Answer::Dropped);
         }
         !stopped.is_empty()
     }
 
     /// Performs one effect; `None` if it is never answered.
-    async fn perform(&self, kind: EffectKind) -> Option<Answer> {
+    async fn perform(&self, id: EffectId, kind: EffectKind) -> Option<Answer> {
         tokio::select! {
             biased;
-            answer = self.performer.perform(kind, |_: &str| {}, Cancellation::new()) => Some(answer),
+            answer = self.performer.perform(id, kind, |_: &str| {}, Cancellation::new()) => Some(answer),
             () = self.hang.hung() => None,
             () = self.control.cancelled() => None,
         }
@@ -205,7 +233,7 @@ impl<'a> Driver<'a> {
             return Ok(false);
         };
         if let State::Answered(answer) = state {
-            self.run.answer(id, answer);
+            self.hand(id, answer);
             return Ok(true);
         }
         let time = match (&kind, &state) {
@@ -219,9 +247,9 @@ impl<'a> Driver<'a> {
             ReplyTime::Late => State::Late,
             // A backend that never answers misses the receive timeout.
             ReplyTime::Never => State::Due(self.now.saturating_add(self.case.host.limits.request_timeout_ms)),
-            ReplyTime::InTurn => match self.perform(kind.clone()).await {
+            ReplyTime::InTurn => match self.perform(id, kind.clone()).await {
                 Some(answer) => {
-                    self.run.answer(id, answer);
+                    self.hand(id, answer);
                     return Ok(true);
                 }
                 None => State::Never,
@@ -243,7 +271,7 @@ impl<'a> Driver<'a> {
             }
             _ => Answer::Timer,
         };
-        self.run.answer(id, answer);
+        self.hand(id, answer);
         Ok(())
     }
 

@@ -16,7 +16,7 @@ pub fn case_files(paths: &[impl AsRef<Path>]) -> Result<Vec<PathBuf>, LoadError>
     let mut files = Vec::new();
     for path in paths.iter().map(AsRef::as_ref) {
         let before = files.len();
-        collect(path, true, &mut files).map_err(|error| refused(path, &error.to_string()))?;
+        collect(path, true, &mut files).map_err(|error| refused(path, &unlisted(&error)))?;
         if files.len() == before {
             return Err(refused(path, "the directory holds no .yaml file"));
         }
@@ -39,6 +39,14 @@ fn collect(path: &Path, named: bool, files: &mut Vec<PathBuf>) -> io::Result<()>
         files.push(path.to_owned());
     }
     Ok(())
+}
+
+/// Why a path cannot be looked at, and what to do about it.
+fn unlisted(error: &io::Error) -> String {
+    match error.kind() {
+        io::ErrorKind::NotFound => "there is no such file or directory; check the path".to_owned(),
+        _ => format!("it cannot be looked at: {error}; check its permissions"),
+    }
 }
 
 fn refused(path: &Path, message: &str) -> LoadError {

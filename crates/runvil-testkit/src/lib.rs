@@ -14,6 +14,7 @@ mod drive;
 mod guard;
 mod observed;
 mod run;
+mod tape;
 
 mod check;
 mod mismatch;

@@ -1,6 +1,6 @@
 //! Runs one case.
 
-use std::collections::BTreeMap;
+use std::{collections::BTreeMap, sync::Arc};
 
 use runvil_engine::{RunOutcome, prompt::Prompt};
 use runvil_harness::{Preparation, RunReport, prepare};
@@ -12,6 +12,7 @@ use crate::{
     guard::CaseGuard,
     host::ScriptedHost,
     observed::Observed,
+    tape::Tape,
 };
 
 /// Why there is nothing to compare.
@@ -23,34 +24,41 @@ pub(crate) enum CaseError {
     Broke(String),
 }
 
-/// Runs the case on this thread.
+/// Runs the case on this thread, and replays the run if asked to.
 ///
 /// # Errors
 /// The run cannot be set up, or waits for what the case never answers.
-pub(crate) fn run_case(case: &Case, guard: &CaseGuard) -> Result<Observed, CaseError> {
+pub(crate) fn run_case(case: &Case, guard: &CaseGuard, replays: bool) -> Result<Observed, CaseError> {
     // The clock of the runtime stands still, so that a time limit inside a tool costs no time and passes at once.
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_time()
         .start_paused(true)
         .build()
         .map_err(|error| CaseError::Broke(format!("no runtime for the case: {error}")))?;
-    let seen = runtime.block_on(observe(case, guard));
+    let tape = replays.then(|| Arc::new(Tape::default()));
+    let seen = runtime.block_on(observe(case, guard, tape.as_ref()));
     // A thread of the blocking pool that does not come back must not hold the case up.
     runtime.shutdown_background();
+    if let (Ok(_), Some(tape)) = (&seen, tape)
+        && let Some(difference) = tape.replay().map_err(CaseError::Broke)?
+    {
+        return Err(CaseError::Broke(format!("the replay differs at {difference}")));
+    }
     seen
 }
 
-async fn observe(case: &Case, guard: &CaseGuard) -> Result<Observed, CaseError> {
+async fn observe(case: &Case, guard: &CaseGuard, tape: Option<&Arc<Tape>>) -> Result<Observed, CaseError> {
     if matches!(case.expect.parse, Some(ParseWant::Succeeds)) {
         return parse_only(case);
     }
     let ScriptedHost {
         host,
-        launch,
+        mut launch,
         model,
         store,
         hang,
     } = ScriptedHost::new(case, guard.control().clone())?;
+    launch.recorder = tape.map(|tape| Arc::clone(tape) as _);
     let (report, driven) = match prepare(&host, launch).await {
         Preparation::Ended(report) => (*report, Driven::default()),
         Preparation::Ready(prepared) => {
@@ -58,7 +66,7 @@ async fn observe(case: &Case, guard: &CaseGuard) -> Result<Observed, CaseError> 
             if cancels_at_start(case) {
                 prepared.run.cancel_flag().cancel();
             }
-            Driver::new(case, *prepared, model, hang).drive().await?
+            Driver::new(case, *prepared, model, hang, tape.cloned()).drive().await?
         }
     };
     let mut seen = Observed::from((report, driven));

@@ -39,6 +39,8 @@ pub struct RunOptions {
     pub time_limit: Duration,
     /// How many cases run at once; as many as the machine has processors if not given.
     pub jobs: Option<NonZeroUsize>,
+    /// Whether each run is recorded and replayed too; a replay that differs fails the case.
+    pub replays: bool,
 }
 
 impl Default for RunOptions {
@@ -47,6 +49,7 @@ impl Default for RunOptions {
             filter: None,
             time_limit: Duration::from_secs(20),
             jobs: None,
+            replays: false,
         }
     }
 }
@@ -121,7 +124,7 @@ fn run_all(cases: Vec<Case>, options: &RunOptions) -> Vec<CaseReport> {
                 loop {
                     let index = next.fetch_add(1, Ordering::Relaxed);
                     let Some(case) = cases.get(index) else { return };
-                    let verdict = run_guarded(case, options.time_limit);
+                    let verdict = run_guarded(case, options);
                     verdicts.lock().unwrap_or_else(PoisonError::into_inner)[index] = Some(verdict);
                 }
             });
@@ -137,13 +140,16 @@ fn run_all(cases: Vec<Case>, options: &RunOptions) -> Vec<CaseReport> {
 }
 
 /// Runs one case on a thread of its own, so that neither a panic nor an endless case harms the others.
-fn run_guarded(case: &Case, time_limit: Duration) -> Verdict {
+fn run_guarded(case: &Case, options: &RunOptions) -> Verdict {
+    let &RunOptions {
+        time_limit, replays, ..
+    } = options;
     let guard = Arc::new(CaseGuard::default());
     let (done, verdict) = mpsc::channel();
     let work = {
         let (case, guard) = (case.clone(), Arc::clone(&guard));
         move || {
-            let verdict = catch_unwind(AssertUnwindSafe(|| judge(&case, &guard)));
+            let verdict = catch_unwind(AssertUnwindSafe(|| judge(&case, &guard, replays)));
             // Nobody listens any more when the case ran out of time.
             let _ = done.send(verdict.unwrap_or_else(|panic| Verdict::Broke(panicked(&*panic))));
         }
@@ -169,8 +175,8 @@ fn run_guarded(case: &Case, time_limit: Duration) -> Verdict {
     }
 }
 
-fn judge(case: &Case, guard: &CaseGuard) -> Verdict {
-    match run_case(case, guard) {
+fn judge(case: &Case, guard: &CaseGuard, replays: bool) -> Verdict {
+    match run_case(case, guard, replays) {
         Ok(seen) => match check(&case.expect, &seen) {
             found if found.is_empty() => Verdict::Passed,
             found => Verdict::Failed(found),

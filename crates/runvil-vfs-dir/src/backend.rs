@@ -70,6 +70,10 @@ impl Backend for DirBackend {
         cfg!(any(windows, target_os = "macos"))
     }
 
+    fn is_lasting(&self) -> bool {
+        true
+    }
+
     fn read(&self, path: &str) -> Result<Vec<u8>, BackendFailure> {
         let root = self
             .existing()?

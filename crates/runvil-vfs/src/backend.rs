@@ -28,6 +28,11 @@ pub trait Backend: Send + Sync {
         false
     }
 
+    /// Whether the files outlive the process, as those of a real directory do.
+    fn is_lasting(&self) -> bool {
+        false
+    }
+
     /// The file's bytes.
     ///
     /// # Errors

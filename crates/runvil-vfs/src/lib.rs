@@ -21,6 +21,7 @@ mod memory;
 mod mounts;
 
 mod perform;
+mod restore;
 mod session;
 mod store;
 
@@ -33,6 +34,7 @@ pub use memory::MemoryBackend;
 pub use mounts::{Mount, MountError, Mounts};
 pub use op::{OpName, StoreOp, StoreReply};
 pub use path::{MAX_PATH_BYTES, PathRule, check_path};
+pub use perform::{Change, ChangeWatch};
 pub use policy::{Mode, Policy, PolicyOp, Ruling};
 pub use reason::{StoreReason, UnknownReason};
 pub use session::{FileAccess, Session};

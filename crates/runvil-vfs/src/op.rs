@@ -107,6 +107,21 @@ pub enum StoreReply {
 }
 
 impl OpName {
+    /// The name of the call in the `store` table.
+    #[must_use]
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Write => "write",
+            Self::Append => "append",
+            Self::Read => "read",
+            Self::ReadNumbered => "read_numbered",
+            Self::StrReplace => "str_replace",
+            Self::Delete => "delete",
+            Self::Glob => "glob",
+            Self::Exists => "exists",
+        }
+    }
+
     /// The kind of claim that the operation takes.
     #[must_use]
     pub fn claim(self) -> ClaimKind {

@@ -29,6 +29,20 @@ pub(crate) struct View<'a> {
     pub(crate) prefix: String,
 }
 
+/// A change that is about to be made to a file that outlives the process, and that must not be made twice.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Change<'a> {
+    /// The file's bytes before the change; `None` where there is no file.
+    pub before: Option<&'a [u8]>,
+    /// The file's bytes after it.
+    pub after: Option<&'a [u8]>,
+}
+
+/// Hears of each such change before it is made, and may forbid it, for the reason that it gives.
+///
+/// An append, an edit and a delete are told. A write is not: making it twice is the same as making it once.
+pub type ChangeWatch<'a> = &'a mut dyn FnMut(Change<'_>) -> Result<(), String>;
+
 /// Who makes an access.
 #[derive(Clone, Copy)]
 pub(crate) enum Claimant<'a> {
@@ -56,7 +70,18 @@ impl View<'_> {
         &self,
         policy: Option<&dyn Policy>,
         claimant: Claimant<'_>,
+        op: StoreOp,
+    ) -> Result<StoreReply, StoreFailure> {
+        self.perform_watched(policy, claimant, op, None)
+    }
+
+    /// [`View::perform`] for an access whose changes of lasting files are told before they are made.
+    pub(crate) fn perform_watched(
+        &self,
+        policy: Option<&dyn Policy>,
+        claimant: Claimant<'_>,
         mut op: StoreOp,
+        watch: Option<ChangeWatch<'_>>,
     ) -> Result<StoreReply, StoreFailure> {
         let path = mem::take(op.path_mut());
         let named = self.spell(&path);
@@ -76,7 +101,7 @@ impl View<'_> {
             other_identity: clash.identity,
         };
         let locked = self.judge(claimant, op.name(), key.region(op.name())).map_err(clash)?;
-        let reply = self.apply(op, &place);
+        let reply = self.apply(op, &place, watch.filter(|_| self.backend().is_lasting()));
         drop(locked);
         reply
     }
@@ -125,6 +150,47 @@ impl View<'_> {
         self.mounts.mount(self.mount).backend()
     }
 
+    /// The claim that an operation leaves, without holding it to the others.
+    pub(crate) fn claim_again(&self, session: SessionId, who: &Identity, op: &StoreOp) {
+        let path = op.path();
+        let named = self.spell(path);
+        // An operation that fails these checks leaves no claim.
+        let Ok(glob) = op.check_as(path, &named) else { return };
+        let place = Place {
+            path: self.in_mount(path),
+            named: &named,
+            glob,
+        };
+        let key = self.claim_key(&place);
+        let who = Arc::new(who.clone());
+        // A claim that was admitted once is admitted again.
+        let _ = self
+            .mounts
+            .claims()
+            .claim(session, &who, self.mount, key.region(op.name()));
+    }
+
+    /// Makes a change again on a backend that forgot it.
+    pub(crate) fn change_again(&self, mut op: StoreOp) -> Result<(), StoreFailure> {
+        let path = mem::take(op.path_mut());
+        let named = self.spell(&path).into_owned();
+        let place = Place {
+            path: self.in_mount(&path),
+            named: &named,
+            glob: None,
+        };
+        self.apply(op, &place, None).map(drop)
+    }
+
+    /// A file's bytes, whatever the policy and the claims say.
+    pub(crate) fn bytes(&self, path: &str) -> Result<Option<Vec<u8>>, StoreFailure> {
+        match self.backend().read(&self.in_mount(path)) {
+            Ok(bytes) => Ok(Some(bytes)),
+            Err(BackendFailure::NotFound | BackendFailure::IsADirectory) => Ok(None),
+            Err(failure) => Err(self.failure(failure, &self.spell(path))),
+        }
+    }
+
     fn claim_key<'p>(&'p self, place: &'p Place<'_>) -> ClaimKey<'p> {
         let (path, glob) = (&*place.path, place.glob.as_ref());
         if self.backend().folds_case() {
@@ -144,12 +210,20 @@ impl View<'_> {
     }
 
     /// Hands the operation to the backend.
-    fn apply(&self, op: StoreOp, place: &Place<'_>) -> Result<StoreReply, StoreFailure> {
+    fn apply(
+        &self,
+        op: StoreOp,
+        place: &Place<'_>,
+        watch: Option<ChangeWatch<'_>>,
+    ) -> Result<StoreReply, StoreFailure> {
         let Place { path, named, .. } = place;
         let backend = self.backend();
         let failed = |failure| self.failure(failure, named);
         if op.name().policy_op().is_change() && self.mounts.mount(self.mount).is_read_only() {
             return Err(failed(BackendFailure::ReadOnly));
+        }
+        if let Some(watch) = watch {
+            self.tell(&op, place, watch)?;
         }
         let done = |outcome: Result<(), BackendFailure>| outcome.map(|()| StoreReply::Done).map_err(failed);
         let text = || text(backend.read(path).map_err(failed)?, named);
@@ -177,6 +251,34 @@ impl View<'_> {
             StoreOp::Exists { .. } => backend.exists(path).map(StoreReply::Exists).map_err(failed),
             StoreOp::Glob { .. } => self.list(place).map(StoreReply::Paths).map_err(failed),
         }
+    }
+
+    /// Tells of a change that must not be made twice.
+    fn tell(&self, op: &StoreOp, place: &Place<'_>, watch: ChangeWatch<'_>) -> Result<(), StoreFailure> {
+        if !matches!(
+            op,
+            StoreOp::Append { .. } | StoreOp::StrReplace { .. } | StoreOp::Delete { .. }
+        ) {
+            return Ok(());
+        }
+        // The change itself finds out what stands in its way.
+        let before = self.backend().read(&place.path).ok();
+        let after = match op {
+            StoreOp::Append { contents, .. } => {
+                Some([before.as_deref().unwrap_or_default(), contents.as_bytes()].concat())
+            }
+            StoreOp::StrReplace { old, new, .. } => before
+                .as_deref()
+                .and_then(|bytes| std::str::from_utf8(bytes).ok())
+                .and_then(|text| replace_once(text, old, new).ok())
+                .map(String::into_bytes),
+            _ => None,
+        };
+        let told = watch(Change {
+            before: before.as_deref(),
+            after: after.as_deref(),
+        });
+        told.map_err(|message| StoreFailure::Backend { message })
     }
 
     fn list(&self, place: &Place<'_>) -> Result<Vec<String>, BackendFailure> {

@@ -11,7 +11,7 @@ use crate::{
     failure::StoreFailure,
     identity::Identity,
     op::{StoreOp, StoreReply},
-    perform::{Claimant, View},
+    perform::{ChangeWatch, Claimant, View},
     store::Store,
 };
 
@@ -74,24 +74,51 @@ impl Session {
     /// # Errors
     /// As the operation fails; a claims conflict is [`StoreFailure::Conflict`].
     pub fn perform(&self, who: &Identity, op: StoreOp) -> Result<StoreReply, StoreFailure> {
-        let store = &self.live.store;
-        self.perform_in(&store.view()?, who, op)
+        self.perform_in(&self.store().view()?, who, op, None)
     }
 
-    fn perform_in(&self, view: &View<'_>, who: &Identity, op: StoreOp) -> Result<StoreReply, StoreFailure> {
+    /// [`Session::perform`], with a watch that hears of each change to a lasting file that must not be made twice.
+    ///
+    /// # Errors
+    /// As [`Session::perform`], and as the watch forbids.
+    pub fn perform_watched(
+        &self,
+        who: &Identity,
+        op: StoreOp,
+        watch: ChangeWatch<'_>,
+    ) -> Result<StoreReply, StoreFailure> {
+        self.perform_in(&self.store().view()?, who, op, Some(watch))
+    }
+
+    pub(crate) fn store(&self) -> &Store {
+        &self.live.store
+    }
+
+    pub(crate) fn id(&self) -> SessionId {
+        self.live.id
+    }
+
+    fn perform_in(
+        &self,
+        view: &View<'_>,
+        who: &Identity,
+        op: StoreOp,
+        watch: Option<ChangeWatch<'_>>,
+    ) -> Result<StoreReply, StoreFailure> {
         if self.live.ended.load(Ordering::Acquire) {
             return Err(StoreFailure::ScopeEnded {
                 path: view.spell(op.path()).into_owned(),
             });
         }
         let policy = self.live.store.policy();
-        view.perform(
+        view.perform_watched(
             policy.as_deref(),
             Claimant::Run {
                 session: self.live.id,
                 who,
             },
             op,
+            watch,
         )
     }
 
@@ -127,14 +154,35 @@ impl FileAccess {
     ///
     /// # Errors
     /// As [`Session::perform`]; after [`FileAccess::end`], `scope_ended`. A mount's own root takes no change.
-    pub fn perform(&self, mut op: StoreOp) -> Result<StoreReply, StoreFailure> {
+    pub fn perform(&self, op: StoreOp) -> Result<StoreReply, StoreFailure> {
+        self.perform_with(op, None)
+    }
+
+    /// [`FileAccess::perform`], with a watch as for [`Session::perform_watched`].
+    ///
+    /// # Errors
+    /// As [`FileAccess::perform`], and as the watch forbids.
+    pub fn perform_watched(&self, op: StoreOp, watch: ChangeWatch<'_>) -> Result<StoreReply, StoreFailure> {
+        self.perform_with(op, Some(watch))
+    }
+
+    fn perform_with(&self, op: StoreOp, watch: Option<ChangeWatch<'_>>) -> Result<StoreReply, StoreFailure> {
         if self.ended.load(Ordering::Acquire) {
             return Err(StoreFailure::ScopeEnded {
                 path: op.path().to_owned(),
             });
         }
+        self.in_view(op, |session, view, who, op| session.perform_in(view, who, op, watch))
+    }
+
+    /// Finds where the access goes.
+    pub(crate) fn in_view<T>(
+        &self,
+        mut op: StoreOp,
+        access: impl FnOnce(&Session, &View<'_>, &Identity, StoreOp) -> Result<T, StoreFailure>,
+    ) -> Result<T, StoreFailure> {
         let Some(path) = op.path().strip_prefix('/') else {
-            return self.session.perform(&self.who, op);
+            return access(&self.session, &self.session.store().view()?, &self.who, op);
         };
         let mounts = self.session.live.store.mounts();
         let unserved = || StoreFailure::Backend {
@@ -149,16 +197,13 @@ impl FileAccess {
         let rest = rest.to_owned();
         let prefix = op.path()[..op.path().len() - rest.len()].to_owned();
         *op.path_mut() = rest;
-        self.session.perform_in(
-            &View {
-                mounts,
-                mount,
-                base: "",
-                prefix,
-            },
-            &self.who,
-            op,
-        )
+        let view = View {
+            mounts,
+            mount,
+            base: "",
+            prefix,
+        };
+        access(&self.session, &view, &self.who, op)
     }
 
     /// Ends the call's access, because the call was answered or given up: any later operation fails with `scope_ended`.

@@ -79,6 +79,12 @@ impl Store {
         &self.shared.mounts
     }
 
+    /// Whether the store's files outlive the process; those of tools on other mounts may do otherwise.
+    #[must_use]
+    pub fn is_lasting(&self) -> bool {
+        self.view().is_ok_and(|view| view.backend().is_lasting())
+    }
+
     /// Begins a run on the store. What the run claims counts until the session ends.
     #[must_use]
     pub fn session(&self) -> Session {

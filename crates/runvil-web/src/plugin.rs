@@ -43,27 +43,11 @@ impl WebPlugin {
         self.configuration.expect_none(context.id())?;
         let provider = context.require(SEARCH_PROVIDER)?;
         let runtime = context.require(TOKIO_RUNTIME)?;
-        let transport = match self.transport {
-            Some(transport) => transport,
-            None => direct(context)?,
-        };
+        let transport = self.transport.unwrap_or_else(|| Arc::new(DirectTransport::new()));
         Ok(Arc::new(Web {
             fetch: Arc::new(FetchTool::new(context.id(), transport, Handle::clone(&runtime))),
             search: Arc::new(SearchTool::new(context.id(), provider)),
         }))
-    }
-}
-
-fn direct(context: &BuildContext) -> Result<Arc<dyn HttpTransport>, PackError> {
-    match DirectTransport::new() {
-        Ok(transport) => Ok(Arc::new(transport)),
-        Err(cause) => {
-            tracing::warn!("the fetch client of Pack {} could not be set up: {cause}", context.id());
-            Err(PackError::reason(format!(
-                "the fetch client of {} could not be set up",
-                context.id()
-            )))
-        }
     }
 }
 

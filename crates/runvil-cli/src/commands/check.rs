@@ -34,18 +34,19 @@ pub(crate) fn check(args: &CheckArgs) -> Result<Exit, Fault> {
 
 /// Checks one file, and tells its result unless it is kept for the JSON array. Both ways out hold the array's entry.
 fn check_file(path: &Path, quiet: bool) -> Result<Value, Value> {
+    let name = path.display().to_string();
     let bad = |text: String, error: Value| {
         if !quiet {
             out::note(text);
         }
-        Err(json!({ "file": path, "ok": false, "error": error }))
+        Err(json!({ "file": name, "ok": false, "error": error }))
     };
     let source = match files::read(path, MAX_PROMPT_BYTES) {
         Ok(source) => source,
         Err(error) => {
             let message = error.to_string();
             return bad(
-                format!("error: {message}"),
+                Fault::from(error).to_string(),
                 json!({ "code": "unreadable", "message": message }),
             );
         }
@@ -53,9 +54,9 @@ fn check_file(path: &Path, quiet: bool) -> Result<Value, Value> {
     match Prompt::parse(&source, EXECUTION).result {
         Ok(_) => {
             if !quiet {
-                out::note(format_args!("{}: ok", path.display()));
+                out::note(format_args!("{name}: ok"));
             }
-            Ok(json!({ "file": path, "ok": true, "error": null }))
+            Ok(json!({ "file": name, "ok": true, "error": null }))
         }
         Err(error) => bad(diagnostic::render(path, &source, &error), diagnostic::to_json(&error)),
     }

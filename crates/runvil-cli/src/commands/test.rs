@@ -16,9 +16,12 @@ pub(crate) fn test(args: &TestArgs) -> Result<Exit, Fault> {
         ..RunOptions::default()
     };
     if args.list {
-        return list(&load(&args.paths, &options)).map_err(unwritten);
+        let loaded = load(&args.paths, &options);
+        some_case(args, loaded.cases.len() + loaded.refused.len())?;
+        return list(&loaded).map_err(unwritten);
     }
     let report = run_paths(&args.paths, &options);
+    some_case(args, report.cases.len() + report.refused.len())?;
     let printed = if args.json {
         print_json(&report)
     } else {
@@ -30,6 +33,17 @@ pub(crate) fn test(args: &TestArgs) -> Result<Exit, Fault> {
     } else {
         Exit::Failure
     })
+}
+
+/// That nothing was tested is no success. Only a filter can leave nothing to do: a path without cases is refused.
+fn some_case(args: &TestArgs, found: usize) -> Result<(), Fault> {
+    match &args.filter {
+        Some(filter) if found == 0 => Err(Fault::usage(format_args!(
+            "--filter {filter}: no case has an id that contains this"
+        ))
+        .with_help("`runvil test --list` shows the ids")),
+        _ => Ok(()),
+    }
 }
 
 #[allow(clippy::needless_pass_by_value, reason = "`map_err` hands the error over")]

@@ -5,15 +5,23 @@
 use std::{
     ffi::OsStr,
     fs,
-    io::{BufRead, BufReader, Write},
+    io::{self, BufRead, BufReader, Write},
+    net::TcpStream,
     path::{Path, PathBuf},
     process::{Child, Command, Output, Stdio},
-    sync::{Mutex, OnceLock, PoisonError},
+    sync::{
+        Mutex, OnceLock, PoisonError,
+        atomic::{AtomicU64, Ordering},
+    },
     thread,
+    time::Duration,
 };
 
 use serde_json::Value;
 use tempfile::TempDir;
+
+#[cfg(unix)]
+pub(crate) mod terminal;
 
 /// A directory of its own to run the command in, away from the configuration of whoever runs the tests.
 pub(crate) struct Place {
@@ -73,6 +81,36 @@ impl Place {
     }
 }
 
+#[cfg(unix)]
+impl Place {
+    /// Starts the command in a terminal, its models served by the test server as said.
+    pub(crate) fn at_terminal(&self, behaviour: &str, args: &[&str]) -> terminal::Terminal {
+        let mut argv = vec![env!("CARGO_BIN_EXE_runvil")];
+        argv.extend(args);
+        terminal::Terminal::start(terminal::command(self.root.path(), &argv, &self.environment(behaviour)))
+    }
+
+    /// Starts a shell command line in a terminal, in which `$RUNVIL` is the command: its streams may be redirected.
+    pub(crate) fn shell(&self, behaviour: &str, line: &str) -> terminal::Terminal {
+        let mut environment = self.environment(behaviour);
+        environment.push(("RUNVIL", env!("CARGO_BIN_EXE_runvil").to_owned()));
+        terminal::Terminal::start(terminal::command(
+            self.root.path(),
+            &["/bin/sh", "-c", line],
+            &environment,
+        ))
+    }
+
+    fn environment(&self, behaviour: &str) -> Vec<(&'static str, String)> {
+        let text = |path: PathBuf| path.to_str().expect("text").to_owned();
+        vec![
+            ("HOME", text(self.path("home"))),
+            ("XDG_CONFIG_HOME", text(self.path("config"))),
+            ("RUNVIL_GATEWAY_URL", Server::shared().root(behaviour)),
+        ]
+    }
+}
+
 /// One call of the command.
 pub(crate) struct Runvil {
     command: Command,
@@ -106,6 +144,12 @@ impl Runvil {
             thread::spawn(move || drop(stdin.write_all(&input)));
         }
         child
+    }
+
+    /// Runs it on a prompt file with these arguments.
+    pub(crate) fn run_file(mut self, prompt: &Path, args: &str) -> Outcome {
+        self.command.arg(prompt).arg(args);
+        self.run()
     }
 
     pub(crate) fn run(self) -> Outcome {
@@ -202,8 +246,31 @@ impl Server {
         format!("http://127.0.0.1:{}/{behaviour}", self.port)
     }
 
+    /// Waits until every request that the server answered is known here, too.
+    fn catch_up(&self) {
+        static LAST: AtomicU64 = AtomicU64::new(0);
+        let path = format!("/marker/{}", LAST.fetch_add(1, Ordering::Relaxed));
+        self.get(&path);
+        let known = |requests: &[Value]| requests.iter().any(|request| request["path"] == path.as_str());
+        while !known(&self.requests.lock().unwrap_or_else(PoisonError::into_inner)) {
+            thread::sleep(Duration::from_millis(1));
+        }
+    }
+
+    fn get(&self, path: &str) {
+        let mut stream = TcpStream::connect(("127.0.0.1", self.port)).expect("the server listens");
+        write!(stream, "GET {path} HTTP/1.1\r\n\r\n").expect("the server reads");
+        io::copy(&mut stream, &mut io::sink()).expect("the server answers");
+    }
+
+    /// Lets the replies of a `gated` root go on that wait for it now or next, one for each call.
+    pub(crate) fn open_gate(&self, behaviour: &str) {
+        self.get(&format!("/{behaviour}/gate"));
+    }
+
     /// The requests that came to an endpoint of a root so far.
     pub(crate) fn requests(&self, behaviour: &str, endpoint: &str) -> Vec<Value> {
+        self.catch_up();
         let path = format!("/{behaviour}/{endpoint}");
         let requests = self.requests.lock().unwrap_or_else(PoisonError::into_inner);
         requests

@@ -46,6 +46,8 @@ impl Run {
 
     /// Resumes the running block and sees how far it comes.
     pub(crate) fn resume_block(&mut self, id: &ChainId, reply: Reply) -> Flow {
+        // A cancel has its place within this piece of Lua, if it strikes it.
+        self.shared.count();
         let frame = self.chain(id).frame.as_mut().expect("a block runs inside a section");
         let vm = frame.vm.as_ref().expect("a block runs in a VM");
         let block = frame.running.as_mut().expect("a block is resumed while it runs");
@@ -58,7 +60,7 @@ impl Run {
 
     /// Hands a block's request to the module that serves it. Once the run is cancelled, none is served.
     fn request(&mut self, id: &ChainId, values: MultiValue) -> Flow {
-        if self.shared.cancel.is_cancelled() {
+        if self.shared.sees_cancel() {
             return Flow::Parked;
         }
         let request = match Request::read(values) {
@@ -112,6 +114,7 @@ impl Run {
             let failure = crate::globals::prelude_failure(&context, raised);
             return self.section_failed(id, failure, false);
         }
+        crate::globals::end_unfinished(&frame.context);
         if let Some(target) = frame.context.take_jump() {
             return self.jumped(id, &target);
         }
@@ -138,6 +141,7 @@ impl Run {
 
     /// The run's cancel reached running Lua: the run ends, and strands whatever lives.
     fn block_cancelled(&mut self, id: &ChainId) -> Flow {
+        self.shared.cancel_struck_lua();
         let frame = self.chain(id).running_frame();
         if !frame.in_setup {
             crate::globals::end_library_loads(&frame.context);
@@ -150,7 +154,6 @@ impl Run {
     fn block_failed(&mut self, id: &ChainId, failure: Failure) -> Flow {
         let frame = self.chain(id).running_frame();
         let in_h1 = frame.section.is_none();
-        crate::globals::end_library_loads(&frame.context);
         self.report(id, EventKind::LuaChunkFailed);
         self.section_failed(id, failure, in_h1)
     }

@@ -3,18 +3,17 @@
 use std::sync::Arc;
 
 use runvil_lua::mlua::IntoLuaMulti;
-use serde_json::Value;
 
 use super::{
     PendingRound, RoundCall, RoundCalls,
     anchor::Measured,
     record::Record,
+    report::Served,
     round::{SentRound, overflow},
     running::Reason,
 };
 use crate::{
-    ChainId, CompletionError, CompletionErrorKind, EventKind, Failure, ModelReply, RawExchange, ReplyCall, ReplyOrigin,
-    RequestedCall, RoundId, Usage,
+    ChainId, CompletionError, CompletionErrorKind, EventKind, Failure, ModelReply, ReplyCall, ReplyOrigin, Usage,
     run::{Reply, Resume, Run},
     section::SectionContext,
     tools::Advertised,
@@ -27,22 +26,8 @@ const EMPTY_REPLY: &str = "empty model reply";
 /// What was wrong with a reply to an infer round that calls tools.
 const UNADVERTISED_CALLS: &str = "the round sent tool calls, but no tools were advertised";
 
-/// The finish reason of a reply that was cut off.
-const LENGTH: &str = "length";
-
 /// The finish reason of a reply that ended on purpose.
 const STOP: &str = "stop";
-
-/// A served round on its way into events.
-struct Served {
-    round: RoundId,
-    turn: u32,
-    origin: ReplyOrigin,
-    /// The name of the model that the request was really sent to.
-    model: String,
-    finish_reason: Option<String>,
-    metrics: Option<Value>,
-}
 
 impl Run {
     /// A round was answered, or stopped where there is no reply.
@@ -105,16 +90,6 @@ impl Run {
             Some(sent) => overflow(context, Reason::Provider, sent.estimate),
             None => Reason::Provider.exhausted().into(),
         }
-    }
-
-    fn report_failed(&mut self, id: &ChainId, round: &PendingRound, error: &CompletionError) {
-        self.report(
-            id,
-            EventKind::ModelTurnFailed {
-                round: round.round.clone(),
-                message: error.to_string(),
-            },
-        );
     }
 
     /// Judges a reply that the backend found empty. It completes its round all the same.
@@ -189,25 +164,8 @@ impl Run {
         advertised: &Advertised,
         calls: Vec<RoundCall>,
     ) -> Reply {
-        let requested = |call: &RoundCall| RequestedCall {
-            id: call.id.clone(),
-            name: call.name.clone(),
-            tool: advertised.tool_id(&call.name).map(str::to_owned),
-            arguments: Value::Object(call.arguments.clone()),
-        };
         let turn = served.turn;
-        self.report(
-            id,
-            EventKind::AssistantToolCalls {
-                turn,
-                round: served.round,
-                origin: served.origin,
-                model: served.model,
-                calls: calls.iter().map(requested).collect(),
-                finish_reason: served.finish_reason,
-                metrics: served.metrics,
-            },
-        );
+        self.report_calls(id, served, advertised, &calls);
         match advertised.admit(context, &calls) {
             Ok(()) => Reply::build(move |lua| {
                 let calls = lua.create_userdata(RoundCalls { turn, calls })?;
@@ -215,83 +173,6 @@ impl Run {
             }),
             Err(failure) => failure.into(),
         }
-    }
-
-    /// Reports the raw bodies that debug mode captured.
-    fn report_exchange(&mut self, id: &ChainId, round: &RoundId, raw: Option<RawExchange>) {
-        if let Some(RawExchange { request, response }) = raw {
-            let round = round.clone();
-            self.report(
-                id,
-                EventKind::Request {
-                    round: round.clone(),
-                    body: request,
-                },
-            );
-            self.report(id, EventKind::Response { round, body: response });
-        }
-    }
-
-    /// Reports that a round completed, what its metadata lacked, and what the model thought.
-    fn report_served(
-        &mut self,
-        id: &ChainId,
-        served: &Served,
-        message: Option<String>,
-        problems: &[String],
-        reasoning: Option<String>,
-    ) {
-        let turn = served.turn;
-        self.report(
-            id,
-            EventKind::ModelTurnCompleted {
-                turn,
-                round: served.round.clone(),
-                finish_reason: served.finish_reason.clone(),
-                message,
-            },
-        );
-        for problem in problems {
-            let message = problem.clone();
-            self.report(id, EventKind::ModelMetadataDegraded { turn, message });
-        }
-        if let Some(text) = reasoning.filter(|text| !text.is_empty()) {
-            self.report(
-                id,
-                EventKind::Thinking {
-                    text,
-                    turn,
-                    round: served.round.clone(),
-                    origin: served.origin,
-                    model: served.model.clone(),
-                },
-            );
-        }
-    }
-
-    /// Reports a text reply, and that it was cut off.
-    fn report_reply(&mut self, id: &ChainId, served: Served, text: &str) {
-        if served.finish_reason.as_deref() == Some(LENGTH) {
-            self.report(
-                id,
-                EventKind::ModelTurnTruncated {
-                    turn: served.turn,
-                    round: served.round.clone(),
-                },
-            );
-        }
-        self.report(
-            id,
-            EventKind::AssistantReply {
-                text: text.to_owned(),
-                turn: served.turn,
-                round: served.round,
-                origin: served.origin,
-                model: served.model,
-                finish_reason: served.finish_reason,
-                metrics: served.metrics,
-            },
-        );
     }
 
     /// Counts a served round of the chain's task, and gives its number.

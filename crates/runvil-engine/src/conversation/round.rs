@@ -55,7 +55,8 @@ pub(super) struct SentRound {
 struct Prepared {
     model: Arc<Model>,
     messages: Vec<Message>,
-    sent: SentRound,
+    sent: Snapshot,
+    estimate: u64,
     /// How many messages the last request had in front, which this one repeats.
     kept: usize,
 }
@@ -98,7 +99,7 @@ impl Run {
     fn start_loop_round(&mut self, id: &ChainId, context: &Arc<SectionContext>) -> Asked {
         let prepared = self.prepare_round(id, context);
         let failure = match prepared {
-            Ok(prepared) => return self.send_loop_round(id, context, prepared),
+            Ok((prepared, advertised)) => return self.send_loop_round(id, context, prepared, advertised),
             Err(Refusal::Early(failure)) => failure,
             Err(Refusal::List(failure)) => {
                 self.refuse_round(id, &failure);
@@ -121,7 +122,11 @@ impl Run {
     }
 
     /// Chooses the model, delivers the notices, renders the tools, checks and composes the list, and prechecks it.
-    fn prepare_round(&mut self, id: &ChainId, context: &Arc<SectionContext>) -> Result<Prepared, Refusal> {
+    fn prepare_round(
+        &mut self,
+        id: &ChainId,
+        context: &Arc<SectionContext>,
+    ) -> Result<(Prepared, Arc<Advertised>), Refusal> {
         let model = context.state().conversation.loop_model();
         let model = model
             .or_else(|| context.section_model())
@@ -131,26 +136,34 @@ impl Run {
             return Err(Refusal::Early(Failure::lua("messages must not be empty")));
         }
         let advertised = tools::advertise(context).map_err(Refusal::Early)?;
-        context.state().conversation.prepare(model, advertised)
+        let prepared = context.state().conversation.prepare(model)?;
+        Ok((prepared, advertised))
     }
 
-    fn send_loop_round(&mut self, id: &ChainId, context: &SectionContext, prepared: Prepared) -> Asked {
+    fn send_loop_round(
+        &mut self,
+        id: &ChainId,
+        context: &SectionContext,
+        prepared: Prepared,
+        advertised: Arc<Advertised>,
+    ) -> Asked {
         let Prepared {
             model,
             messages,
             sent,
+            estimate,
             kept,
         } = prepared;
-        context.state().conversation.sent = Some(Arc::clone(&sent.sent));
+        context.state().conversation.sent = Some(Arc::clone(&sent));
         let round = self.next_round(id);
         self.report_chat(id, &round, &model, kept, &messages);
-        let tools = sent.advertised.schemas().to_vec();
-        let pending = PendingRound {
-            round,
-            model,
-            of_loop: Some(sent),
-        };
-        self.send(id, messages, tools, pending)
+        let tools = advertised.schemas().to_vec();
+        let of_loop = Some(SentRound {
+            advertised,
+            sent,
+            estimate,
+        });
+        self.send(id, messages, tools, PendingRound { round, model, of_loop })
     }
 
     /// Reports what a request adds to the last one on its list.
@@ -238,7 +251,7 @@ impl Conversation {
     }
 
     /// Checks and composes the list for a round, and judges whether it fits.
-    fn prepare(&self, model: Arc<Model>, advertised: Arc<Advertised>) -> Result<Prepared, Refusal> {
+    fn prepare(&self, model: Arc<Model>) -> Result<Prepared, Refusal> {
         rules::check(&self.records).map_err(|error| Refusal::List(error.into()))?;
         let messages = compose(&self.records);
         let estimate = estimate(&messages);
@@ -256,12 +269,63 @@ impl Conversation {
         Ok(Prepared {
             model,
             messages,
-            sent: SentRound {
-                advertised,
-                sent: self.records.as_slice().into(),
-                estimate,
-            },
+            sent: self.records.as_slice().into(),
+            estimate,
             kept,
         })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const TEXT: usize = 10_000;
+
+    fn conversation(records: usize) -> Conversation {
+        let mut conversation = Conversation::default();
+        for index in 0..records {
+            let role = if index % 2 == 0 { Role::User } else { Role::Assistant };
+            conversation.push(Record::text(role, "x".repeat(TEXT)));
+        }
+        conversation
+    }
+
+    fn model() -> Arc<Model> {
+        let mut model = Model::of_raw_id("m").expect("a valid id");
+        model.context = u32::MAX;
+        Arc::new(model)
+    }
+
+    fn prepare(conversation: &Conversation) -> Prepared {
+        match conversation.prepare(model()) {
+            Ok(prepared) => prepared,
+            Err(_) => panic!("the list is sound and fits"),
+        }
+    }
+
+    #[test]
+    fn a_round_copies_the_text_of_the_list_once() {
+        let mut conversation = conversation(200);
+        conversation.sent = Some(prepare(&conversation).sent);
+        conversation.push(Record::text(Role::User, "more"));
+        let mut prepared = None;
+        let allocated = allocation_counter::measure(|| prepared = Some(prepare(&conversation)));
+        assert_eq!(prepared.map(|prepared| prepared.kept), Some(200));
+        assert!(allocated.bytes_total < 200 * TEXT as u64 * 11 / 10, "{allocated:?}");
+    }
+
+    #[test]
+    fn an_edit_and_a_compaction_copy_no_text() {
+        let mut conversation = conversation(200);
+        let allocated = allocation_counter::measure(|| {
+            conversation.begin_compaction();
+            let range = conversation.replace_range(3, 3).expect("a valid range");
+            let edited = conversation.replace(range, vec![Record::text(Role::User, "short")]);
+            edited.expect("a sound list");
+            assert!(conversation.end_compaction(false).is_ok());
+        });
+        assert!(allocated.bytes_total < TEXT as u64, "{allocated:?}");
+        assert_eq!(conversation.len(), 200);
     }
 }

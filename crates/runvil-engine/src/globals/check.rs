@@ -4,11 +4,17 @@ use runvil_lua::mlua::Value;
 
 use crate::Failure;
 
-/// The type name that argument errors use: a Lua integer is `integer`, every other value goes by Lua's `type`.
+/// The type name that argument errors use: a Lua integer is `integer`, and `json.null` is `lightuserdata`.
 pub(crate) fn type_name(value: &Value) -> &'static str {
+    runvil_lua::type_name(value)
+}
+
+/// The type name that the tasks functions and the check of a compactor use: a Lua integer is `integer`, every other
+/// value goes by Lua's `type`.
+pub(crate) fn plain_type_name(value: &Value) -> &'static str {
     match value {
-        Value::LightUserData(_) => "userdata",
-        other => runvil_lua::type_name(other),
+        Value::Integer(_) => "integer",
+        other => lua_type(other),
     }
 }
 

@@ -5,14 +5,14 @@ use std::sync::Arc;
 use runvil_lua::mlua::{self, Function, Lua, MultiValue, Table, UserDataRef, Value};
 
 use super::{
-    check::{string, type_name},
+    check::{plain_type_name, string},
     models::native,
 };
 use crate::{Failure, conversation::RoundCalls, section::SectionContext};
 
 /// Why a compaction is refused at its call.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-enum CompactFault {
+pub(super) enum CompactFault {
     #[error("models.compact takes (compactor, reason)")]
     Count,
     #[error("compactor must be a function, got {0}")]
@@ -55,15 +55,20 @@ fn open(context: &SectionContext, arguments: &MultiValue) -> Result<(), Failure>
     if arguments.len() > 2 {
         return Err(CompactFault::Count.into());
     }
-    match arguments.front() {
-        Some(Value::Function(_)) => {}
-        other => return Err(CompactFault::Compactor(other.map_or("nil", type_name)).into()),
-    }
+    require_function(arguments.front())?;
     string("reason", arguments.get(1))?;
     if context.state().conversation.is_busy() {
         return Err(CompactFault::Busy.into());
     }
     Ok(())
+}
+
+/// A compactor is a function.
+pub(super) fn require_function(compactor: Option<&Value>) -> Result<(), CompactFault> {
+    match compactor {
+        Some(Value::Function(_)) => Ok(()),
+        other => Err(CompactFault::Compactor(other.map_or("nil", plain_type_name))),
+    }
 }
 
 /// `compactors.fail`: never compacts.

@@ -8,21 +8,36 @@ use runvil_lua::{
 use super::messages::RecordView;
 
 /// How deep a table is searched for views: past the levels that JSON data may have.
-const MAX_LEVELS: usize = 128;
+const MAX_LEVELS: usize = 1_001;
 
 /// The JSON form of a value, or why it has none. `root` is what a reason calls the value.
 pub(crate) fn to_json(lua: &Lua, value: &Value, root: &str) -> Result<serde_json::Value, String> {
+    convert(lua, value, root).map_err(reason)
+}
+
+/// The JSON form of a value. `root` is what an error calls the value.
+pub(crate) fn convert(lua: &Lua, value: &Value, root: &str) -> Result<serde_json::Value, ToJsonError> {
     if let Some(view) = as_view(value) {
         return Ok(view);
     }
-    let converted = match runvil_lua::to_json(lua, value, root) {
+    match runvil_lua::to_json(lua, value, root) {
         Err(ToJsonError::NotJson(fault)) if fault.problem == Problem::Type("userdata") => {
-            let plain = without_views(lua, value, 0).map_err(|error| error.to_string())?;
-            runvil_lua::to_json(lua, &plain, root)
+            runvil_lua::to_json(lua, &without_views(lua, value, 0)?, root)
         }
         converted => converted,
-    };
-    converted.map_err(reason)
+    }
+}
+
+/// A table as its reader sees it: one without entries of its own may be a guarded one, which stands for its data.
+pub(crate) fn unguarded(lua: &Lua, table: &Table) -> Table {
+    if !table.is_empty() {
+        return table.clone();
+    }
+    let data = runvil_lua::to_json(lua, &Value::Table(table.clone()), "table");
+    match data.map(|data| from_json(lua, &data, Nulls::Kept)) {
+        Ok(Ok(Value::Table(data))) => data,
+        _ => table.clone(),
+    }
 }
 
 fn reason(error: ToJsonError) -> String {

@@ -12,7 +12,7 @@ use super::{check::type_name, prose::PendingProse};
 use crate::{EventKind, Failure, section::SectionContext};
 
 /// The Lua half of `require`.
-pub(super) static REQUIRE: Helper = Helper::new("runvil/require.lua", include_str!("../lua/require.lua"));
+pub(super) static REQUIRE: Helper = Helper::nesting("runvil/require.lua", include_str!("../lua/require.lua"));
 
 /// A `require` that cannot load.
 #[derive(Debug, thiserror::Error)]
@@ -48,6 +48,11 @@ impl Libraries {
     /// Whether a library loads, so that `jump` is refused.
     pub(crate) fn is_loading(&self) -> bool {
         !self.loading.is_empty()
+    }
+
+    /// How many libraries load, one inside the other.
+    pub(crate) fn depth(&self) -> usize {
+        self.loading.len()
     }
 
     /// The section from whose place a `require` resolves: the innermost loading library.
@@ -138,7 +143,7 @@ fn enter(context: &SectionContext, place: usize) {
 }
 
 /// Ends the innermost load, and puts the prose of whoever required it back.
-fn end(context: &SectionContext, succeeded: bool) {
+pub(super) fn end(context: &SectionContext, succeeded: bool) {
     let Some(load) = context.state().libraries.loading.pop() else {
         return;
     };
@@ -149,11 +154,4 @@ fn end(context: &SectionContext, succeeded: bool) {
     } else {
         EventKind::LuaLibraryLoadFailed { library }
     });
-}
-
-/// Ends the loads that an uncaught raise cut short, innermost first.
-pub(crate) fn end_all(context: &SectionContext) {
-    while context.state().libraries.is_loading() {
-        end(context, false);
-    }
 }

@@ -56,8 +56,8 @@ pub(super) fn natives(lua: &Lua, context: &Arc<SectionContext>) -> mlua::Result<
         native(lua, context, |lua, context, (label,): (Value,)| {
             handle(lua, get(context, &label)?)
         })?,
-        native(lua, context, |lua, context, (count, label, options)| {
-            handle(lua, select(context, count, &label, &options)?)
+        native(lua, context, |lua, context, arguments: MultiValue| {
+            handle(lua, select(lua, context, &arguments)?)
         })?,
         native(lua, context, |lua, context, (label,): (Value,)| {
             handle(lua, set_default(context, &label)?)
@@ -74,7 +74,7 @@ pub(super) fn natives(lua: &Lua, context: &Arc<SectionContext>) -> mlua::Result<
         fail,
         clear,
         super::tools::batch_runner(lua)?,
-        lua.create_function(|lua, methods: (Function, Function)| handle::bind(lua, methods))?,
+        lua.create_function(|lua, methods: MultiValue| handle::bind(lua, methods))?,
     ];
     Ok(functions.into_iter().map(Value::Function).collect())
 }
@@ -98,14 +98,15 @@ fn handle(lua: &Lua, model: Arc<Model>) -> mlua::Result<mlua::AnyUserData> {
 }
 
 /// `models.use`: selects a bound role for the section's rounds.
-fn select(context: &SectionContext, count: usize, label: &Value, options: &Value) -> Result<Arc<Model>, Failure> {
-    if count > 2 {
-        return Err(RoleFault::TooManyArguments(count).into());
+fn select(lua: &Lua, context: &SectionContext, arguments: &MultiValue) -> Result<Arc<Model>, Failure> {
+    if arguments.len() > 2 {
+        return Err(RoleFault::TooManyArguments(arguments.len()).into());
     }
-    let label = string("label", Some(label))?;
+    let label = string("label", arguments.front())?;
     runvil_syntax::check_alias(&label).map_err(RoleFault::Alias)?;
     let role = context.run.roles.get(&label).ok_or(RoleFault::UseUnbound(label))?;
-    let sampling = Sampling::read(options).map_err(RoleFault::Option)?;
+    let options = arguments.get(1).unwrap_or(&Value::Nil);
+    let sampling = Sampling::read(lua, options).map_err(RoleFault::Option)?;
     let selected = Arc::new(role.with(sampling));
     context.state().selection = Some(Arc::clone(&selected));
     Ok(selected)

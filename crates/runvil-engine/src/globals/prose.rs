@@ -9,7 +9,6 @@ use runvil_lua::{
 
 use super::{facts, read_var};
 use crate::{
-    Failure,
     section::SectionContext,
     subst::{Global, Sources, substitute},
 };
@@ -52,7 +51,16 @@ fn read(lua: &Lua, context: &Arc<SectionContext>) -> mlua::Result<Option<String>
     let (Some(source), None) = (source, &rendered) else {
         return Ok(rendered);
     };
-    let text = substitute(&source, &SectionSources { lua, context })?;
+    // A render reads `var` back, whether or not a placeholder names it.
+    let var = read_var(lua, context)?;
+    let text = substitute(
+        &source,
+        &SectionSources {
+            lua,
+            context,
+            var: &var,
+        },
+    )?;
     context.state().prose.rendered = Some(text.clone());
     Ok(Some(text))
 }
@@ -61,6 +69,7 @@ fn read(lua: &Lua, context: &Arc<SectionContext>) -> mlua::Result<Option<String>
 struct SectionSources<'a> {
     lua: &'a Lua,
     context: &'a SectionContext,
+    var: &'a serde_json::Value,
 }
 
 impl Sources for SectionSources<'_> {
@@ -76,8 +85,8 @@ impl Sources for SectionSources<'_> {
         self.context.seeds.as_ref()?.item.as_ref()
     }
 
-    fn var(&self) -> Result<serde_json::Value, Failure> {
-        read_var(self.lua, self.context)
+    fn var(&self) -> &serde_json::Value {
+        self.var
     }
 
     fn sys(&self) -> serde_json::Value {

@@ -9,7 +9,7 @@ use runvil_lua::{
 
 use super::{
     arguments,
-    check::{is_data, lua_type, optional_string, type_name},
+    check::{is_data, lua_type, optional_string, plain_type_name},
     control::section_target,
     data, read_var,
 };
@@ -146,7 +146,7 @@ fn native(
 }
 
 fn got(value: Option<&Value>) -> &'static str {
-    value.map_or("nil", type_name)
+    value.map_or("nil", plain_type_name)
 }
 
 /// The value of a table's field, nil where there is no table.
@@ -192,7 +192,7 @@ fn index(value: &Value) -> Result<Option<i64>, TaskArgument> {
         Value::Nil => Ok(None),
         Value::Integer(index) if *index >= 0 => Ok(Some(*index)),
         Value::Integer(negative) => Err(TaskArgument::Index(negative.to_string())),
-        other => Err(TaskArgument::Index(type_name(other).to_owned())),
+        other => Err(TaskArgument::Index(plain_type_name(other).to_owned())),
     }
 }
 
@@ -241,7 +241,7 @@ fn wait(call: &'static str, given: &MultiValue) -> Result<WaitRequest, TaskArgum
         other => {
             return Err(TaskArgument::TimeoutType {
                 call,
-                got: type_name(&other),
+                got: plain_type_name(&other),
             });
         }
     };
@@ -263,7 +263,7 @@ fn origin(filter: Option<&Value>) -> Result<Option<TaskOrigin>, TaskArgument> {
                 .find(|origin| origin.as_str() == tag);
             known.map(Some).ok_or(TaskArgument::Origin(tag))
         }
-        other => Err(TaskArgument::OriginType(type_name(&other))),
+        other => Err(TaskArgument::OriginType(plain_type_name(&other))),
     }
 }
 

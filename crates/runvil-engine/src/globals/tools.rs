@@ -64,11 +64,11 @@ fn count(lua: &Lua, context: &SectionContext, name: &str) -> Result<(), Failure>
     facts::add_model(lua, context).map_err(internal)
 }
 
-/// The sequence part of a table: the values from index 1 up to the first nil.
+/// The sequence part of a table: the values from index 1 up to the first nil, through a guard too.
 fn sequence(table: &Table) -> Result<Vec<Value>, Failure> {
     let mut values = Vec::new();
     loop {
-        match table.raw_get(values.len() + 1).map_err(internal)? {
+        match table.get(values.len() + 1).map_err(internal)? {
             Value::Nil => return Ok(values),
             value => values.push(value),
         }

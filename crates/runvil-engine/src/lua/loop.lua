@@ -31,18 +31,6 @@ local function run(compactor)
   end
 end
 
--- An options table is copied field by field, so that a guarded table is read through.
-local function plain(options)
-  if type(options) ~= 'table' then
-    return options
-  end
-  local copy = {}
-  for name, value in pairs(options) do
-    copy[name] = value
-  end
-  return copy
-end
-
 local function default_to_fail(compactor)
   if compactor == nil then
     return compactors.fail
@@ -50,12 +38,7 @@ local function default_to_fail(compactor)
   return compactor
 end
 
-local models = { get = get, default = set_default }
-
-function models.use(...)
-  local label, options = ...
-  return use(select('#', ...), label, plain(options))
-end
+local models = { get = get, use = use, default = set_default }
 
 function models.infer(...)
   return suspend(infer(...))

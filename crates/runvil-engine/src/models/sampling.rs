@@ -2,9 +2,9 @@
 
 use std::fmt;
 
-use runvil_lua::mlua::{Table, Value};
+use runvil_lua::mlua::{Lua, Table, Value};
 
-use crate::globals::type_name;
+use crate::globals::{data, type_name};
 
 /// The two settings that a selection can carry. What is unset is not sent.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
@@ -67,14 +67,14 @@ impl Sampling {
     ///
     /// Names that are not strings are refused first, by type name; then the string names are checked in bytewise
     /// order, so the same call always reports the same problem.
-    pub(crate) fn read(options: &Value) -> Result<Self, OptionFault> {
+    pub(crate) fn read(lua: &Lua, options: &Value) -> Result<Self, OptionFault> {
         let table = match options {
             Value::Nil => return Ok(Self::default()),
             Value::Table(table) => table,
             other => return Err(OptionFault::NotATable(type_name(other))),
         };
         let mut sampling = Self::default();
-        for (name, value) in sorted(table)? {
+        for (name, value) in sorted(&data::unguarded(lua, table))? {
             match &*name {
                 b"temperature" => sampling.temperature = Some(temperature(&value)?),
                 b"max_tokens" => sampling.max_tokens = Some(max_tokens(&value)?),
@@ -89,10 +89,10 @@ impl Sampling {
 }
 
 /// The entries by name, or the least type among the names that are not strings.
-fn sorted(table: &Table) -> Result<Vec<(Vec<u8>, Value)>, OptionFault> {
+fn sorted(options: &Table) -> Result<Vec<(Vec<u8>, Value)>, OptionFault> {
     let mut named = Vec::new();
     let mut stray: Option<&'static str> = None;
-    for (name, value) in table.pairs::<Value, Value>().flatten() {
+    for (name, value) in options.pairs::<Value, Value>().flatten() {
         match name {
             Value::String(name) => named.push((name.as_bytes().to_vec(), value)),
             other => {

@@ -1,6 +1,6 @@
 //! Loading: one ordered pass of the parser, with each Lua block compiled on the way.
 
-use runvil_lua::{Chunk, CompileError as LuaError};
+use runvil_lua::{Chunk, CompileError as LuaError, Compiler as LuaCompiler};
 use runvil_syntax::{CompileError, Compiler, LuaBlock, ParseError, ParseEvent, ParseEventKind};
 
 use super::Prompt;
@@ -26,6 +26,7 @@ impl Prompt {
             execution,
             events: Vec::new(),
             chunks: Vec::new(),
+            lua: LuaCompiler::default(),
         };
         let parsed = runvil_syntax::parse(source, &mut loader);
         let Loader { events, chunks, .. } = loader;
@@ -44,11 +45,13 @@ struct Loader<'a> {
     execution: &'a str,
     events: Vec<Event>,
     chunks: Vec<Chunk>,
+    lua: LuaCompiler,
 }
 
 impl Compiler for Loader<'_> {
     fn compile(&mut self, block: &LuaBlock) -> Result<(), CompileError> {
-        let chunk = Chunk::compile(&block.source, &block.location, block.line).map_err(|error| match error {
+        let compiled = self.lua.compile(&block.source, &block.location, block.line);
+        let chunk = compiled.map_err(|error| match error {
             LuaError::Diagnostic(diagnostic) => CompileError::Syntax(diagnostic),
             error @ LuaError::Unavailable(_) => CompileError::Internal(error.to_string()),
         })?;

@@ -50,6 +50,7 @@ impl Effects {
 impl Run {
     /// Issues one piece of Harness work on behalf of a chain.
     pub(crate) fn issue(&mut self, chain: &ChainId, kind: EffectKind, purpose: Purpose) -> EffectId {
+        self.shared.count();
         self.effects.issued += 1;
         let id = EffectId(self.effects.issued);
         let asking = self.chain(chain);

@@ -48,6 +48,8 @@ impl Run {
             effects: std::mem::take(&mut self.effects.new),
             drops: std::mem::take(&mut self.effects.drops),
             events: self.shared.events().drain(),
+            openings: std::mem::take(&mut self.openings),
+            cancelled: self.shared.take_cancel_place(),
             outcome,
         }
     }

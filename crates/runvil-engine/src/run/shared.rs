@@ -7,9 +7,10 @@ use std::{
 
 use runvil_lua::CancelFlag;
 
-use super::EventLog;
+use super::{EventLog, pace::Pace};
 use crate::{
-    ChainId, EventKind, ModelInfo, PackSnapshot, RunFacts, models::Roles, prompt::Prompt, tools::Catalog, untrusted,
+    CancelPlace, ChainId, EventKind, ModelInfo, PackSnapshot, RunFacts, models::Roles, prompt::Prompt, tools::Catalog,
+    untrusted,
 };
 
 /// The facts and the prompt-wide state of one run. Natives of every section VM read it.
@@ -24,6 +25,7 @@ pub(crate) struct RunShared {
     /// The nonce of the run's untrusted envelopes.
     pub(crate) nonce: String,
     events: Mutex<EventLog>,
+    pace: Pace,
     turns: Mutex<BTreeMap<ChainId, u32>>,
 }
 
@@ -42,6 +44,7 @@ impl RunShared {
             cancel: CancelFlag::new(),
             nonce: untrusted::nonce(&facts.seed),
             events: Mutex::new(EventLog::new(facts.name.clone(), prompt.parse_events())),
+            pace: Pace::default(),
             turns: Mutex::default(),
             prompt,
             facts,
@@ -73,11 +76,39 @@ impl RunShared {
     /// Reports an event of a task under a section's name.
     pub(crate) fn report(&self, task: &ChainId, section: &str, kind: EventKind) {
         self.events().push(task, section, kind);
+        self.count();
     }
 
     /// Reports an event of the run itself.
     pub(crate) fn report_run(&self, kind: EventKind) {
         self.report(&ChainId::root(), self.title(), kind);
+    }
+
+    /// Looks at the cancel flag, as the Engine does between pieces of its work.
+    pub(crate) fn sees_cancel(&self) -> bool {
+        self.pace.look(&self.cancel)
+    }
+
+    /// Counts one thing that the step came to.
+    pub(crate) fn count(&self) {
+        self.pace.count(&self.cancel);
+    }
+
+    /// The cancel struck running Lua.
+    pub(crate) fn cancel_struck_lua(&self) {
+        self.pace.struck_lua();
+    }
+
+    pub(super) fn begin_step(&self) {
+        self.pace.begin_step();
+    }
+
+    pub(super) fn cancel_at(&self, place: CancelPlace) {
+        self.pace.cancel_at(place, &self.cancel);
+    }
+
+    pub(super) fn take_cancel_place(&self) -> Option<CancelPlace> {
+        self.pace.take_place()
     }
 
     pub(crate) fn events(&self) -> MutexGuard<'_, EventLog> {

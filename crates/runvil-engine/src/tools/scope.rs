@@ -19,8 +19,8 @@ pub(crate) struct ToolScope {
     pub(crate) allowed: Option<AllowedTargets>,
     /// The list that the first loop round fixed.
     pub(super) rendered: Option<Arc<Rendered>>,
-    /// How many local tool handlers run.
-    handlers: u32,
+    /// The local tool handlers that run, each by how many libraries loaded when it began.
+    handlers: Vec<usize>,
     /// The counts of the section's calls; `None` before its first.
     counts: Option<BTreeMap<String, u64>>,
     /// The section's model as its first call found it.
@@ -92,15 +92,21 @@ impl ToolScope {
 
     /// Whether a local tool's handler runs, so that `jump` is refused.
     pub(crate) fn in_handler(&self) -> bool {
-        self.handlers > 0
+        !self.handlers.is_empty()
     }
 
-    pub(crate) fn enter_handler(&mut self) {
-        self.handlers += 1;
+    /// Begins a handler, inside of `loads` libraries that load.
+    pub(crate) fn enter_handler(&mut self, loads: usize) {
+        self.handlers.push(loads);
     }
 
     pub(crate) fn leave_handler(&mut self) {
-        self.handlers = self.handlers.saturating_sub(1);
+        self.handlers.pop();
+    }
+
+    /// How many libraries loaded when the innermost handler began, if one runs.
+    pub(crate) fn innermost_handler(&self) -> Option<usize> {
+        self.handlers.last().copied()
     }
 
     /// Counts a dispatch. The first one sets the counts up and fixes the section's model, which `model` gives; each

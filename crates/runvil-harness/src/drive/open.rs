@@ -9,7 +9,7 @@ use tokio::{
     task::{AbortHandle, Id, JoinSet},
 };
 
-use crate::{LiveText, Observer, perform::Performer};
+use crate::{LiveText, Observer, packs::ToolTable, perform::Performer};
 
 /// A run's open effects by id, which is issue order.
 pub(super) struct OpenEffects {
@@ -39,6 +39,11 @@ enum State {
     Abandoned,
     /// The run has still to be given this answer.
     Answered(Answer),
+    /// A recorded step asked for it, and it is not settled what becomes of it.
+    Held {
+        /// The run dropped it.
+        dropped: bool,
+    },
 }
 
 /// A store operation's place in line. Dropping it lets the next one come.
@@ -92,6 +97,11 @@ impl OpenEffects {
         }
     }
 
+    /// The tools of the run.
+    pub(super) fn tools(&self) -> &ToolTable {
+        &self.performer.tools
+    }
+
     pub(super) fn is_empty(&self) -> bool {
         self.effects.is_empty()
     }
@@ -112,7 +122,7 @@ impl OpenEffects {
                 // Nobody listens once the driver is gone.
                 let _ = writer.send(LivePiece { id, text });
             };
-            (id, performer.perform(kind, live, token).await)
+            (id, performer.perform(id, kind, live, token).await)
         });
         let state = State::Working {
             task,
@@ -120,6 +130,51 @@ impl OpenEffects {
             dropped: false,
         };
         self.effects.insert(id, Open { effect, state });
+    }
+
+    /// Takes an effect that a recorded step asks for, without performing it.
+    pub(super) fn hold(&mut self, effect: Effect) {
+        let state = State::Held { dropped: false };
+        self.effects.insert(effect.id, Open { effect, state });
+    }
+
+    /// A held effect, and whether the run dropped it.
+    pub(super) fn held(&self, id: EffectId) -> Option<(&Effect, bool)> {
+        match self.effects.get(&id)? {
+            Open {
+                effect,
+                state: State::Held { dropped },
+            } => Some((effect, *dropped)),
+            _ => None,
+        }
+    }
+
+    /// The ids of the effects that are held, in issue order.
+    pub(super) fn all_held(&self) -> Vec<EffectId> {
+        let held = |open: &&Open| matches!(open.state, State::Held { .. });
+        self.effects.values().filter(held).map(|open| open.effect.id).collect()
+    }
+
+    /// Takes an effect out whose answer a recorded step was handed.
+    pub(super) fn release(&mut self, id: EffectId) -> Option<Effect> {
+        self.effects.remove(&id).map(|open| open.effect)
+    }
+
+    /// Settles that a held effect has this answer.
+    pub(super) fn settle(&mut self, id: EffectId, answer: Answer) {
+        if let Some(open) = self.effects.get_mut(&id) {
+            open.state = State::Answered(answer);
+        }
+    }
+
+    /// Settles that a held effect is performed. A store operation that the run dropped lands.
+    pub(super) fn perform_held(&mut self, id: EffectId) {
+        let Some((_, was_dropped)) = self.held(id) else { return };
+        let Some(effect) = self.release(id) else { return };
+        self.start(effect);
+        if was_dropped {
+            self.drop_effect(id);
+        }
     }
 
     /// The next thing that performing brings. Cancel safe.
@@ -190,7 +245,7 @@ impl OpenEffects {
             .0;
         match self.effects.remove(&id)?.state {
             State::Answered(answer) => Some((id, answer)),
-            State::Working { .. } | State::Abandoned => None,
+            State::Working { .. } | State::Abandoned | State::Held { .. } => None,
         }
     }
 
@@ -201,6 +256,7 @@ impl OpenEffects {
         };
         match state {
             State::Working { dropped, .. } if is_store(effect) => *dropped = true,
+            State::Held { dropped } => *dropped = true,
             State::Working { .. } | State::Abandoned | State::Answered(_) => {
                 cut_short(state);
                 *state = State::Answered(Answer::Dropped);
@@ -208,14 +264,17 @@ impl OpenEffects {
         }
     }
 
-    /// Stops the calls that wait now (book: Stopping the round in flight).
-    pub(super) fn stop(&mut self) {
-        for Open { effect, state } in self.effects.values_mut() {
+    /// Stops the calls that wait now (book: Stopping the round in flight), and tells which they are.
+    pub(super) fn stop(&mut self) -> Vec<EffectId> {
+        let mut stopped = Vec::new();
+        for (id, Open { effect, state }) in &mut self.effects {
             if matches!(state, State::Working { .. }) && is_stoppable(&effect.kind) {
                 cut_short(state);
                 *state = State::Answered(Answer::Dropped);
+                stopped.push(*id);
             }
         }
+        stopped
     }
 
     /// Cuts the work of a cancelled run short, but for store operations.

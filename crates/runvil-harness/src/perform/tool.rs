@@ -3,7 +3,7 @@
 use std::{error::Error, panic::AssertUnwindSafe, sync::Arc};
 
 use futures_util::FutureExt;
-use runvil_engine::{Outcome, ToolCall, ToolFailure, ToolOutput};
+use runvil_engine::{EffectId, Outcome, ToolCall, ToolFailure, ToolOutput};
 use runvil_pack::{Cancellation, NoFiles, ToolContext, ToolError, ToolFiles, Trust};
 use serde_json::Value;
 
@@ -27,6 +27,7 @@ enum Misbehavior {
 impl Performer {
     pub(super) async fn call_tool(
         &self,
+        id: EffectId,
         call: ToolCall,
         cancellation: Cancellation,
     ) -> Outcome<ToolOutput, ToolFailure> {
@@ -45,7 +46,7 @@ impl Performer {
             .map(|(session, identity)| session.files(identity));
         let _ended = access.clone().map(EndOnDrop);
         let files: Arc<dyn ToolFiles> = match access {
-            Some(access) => Arc::new(StoreFiles(access)),
+            Some(access) => Arc::new(StoreFiles::new(access, id, self.recording.clone())),
             None => Arc::new(NoFiles),
         };
         let context = ToolContext::new(files)

@@ -130,7 +130,7 @@ impl ModelBackend for LocalModels {
             .map_err(Failure::Library)?;
         Ok(Catalog {
             models: models.iter().map(InstalledModel::info).collect(),
-            skipped: Vec::new(),
+            ..Catalog::default()
         })
     }
 }

@@ -2,8 +2,8 @@
 
 use mlua::ffi::lua_State;
 
-use super::Inner;
-use crate::raw::arm;
+use super::{Inner, Level};
+use crate::raw::{AT_ONCE, INTERVAL, arm};
 
 /// Nobody needs to be told.
 #[derive(Debug, Default)]
@@ -19,8 +19,13 @@ impl Threads {
 /// # Safety
 ///
 /// As [`CancelFlag::watch`](super::CancelFlag::watch).
-pub(super) unsafe fn watch<R>(_: &Inner, state: *mut lua_State, run: impl FnOnce() -> R) -> R {
+pub(super) unsafe fn watch<R>(inner: &Inner, state: *mut lua_State, run: impl FnOnce() -> R) -> R {
+    // Nobody can be told later, so a cancel that is to strike at a place of its own is looked for at every instruction.
+    let interval = match inner.level() {
+        Level::Expected | Level::AtOnce => AT_ONCE,
+        Level::Clear | Level::Cancelled => INTERVAL,
+    };
     // SAFETY: the caller lets this thread alone run the Lua thread.
-    unsafe { arm(state) };
+    unsafe { arm(state, interval) };
     run()
 }

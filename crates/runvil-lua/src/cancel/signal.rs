@@ -13,19 +13,19 @@
 
 use std::cell::Cell;
 use std::ptr;
-use std::sync::atomic::{AtomicBool, Ordering, compiler_fence};
+use std::sync::atomic::{AtomicU8, Ordering, compiler_fence};
 use std::sync::{Mutex, OnceLock, PoisonError};
 
 use libc::pthread_t;
 use mlua::ffi::lua_State;
 
-use super::Inner;
-use crate::raw::arm;
+use super::{Inner, Level};
+use crate::raw::{AT_ONCE, INTERVAL, arm};
 
 /// Lua that runs on this system thread: the innermost frame, each with the one that it interrupted.
 struct Frame {
     state: *mut lua_State,
-    cancelled: *const AtomicBool,
+    level: *const AtomicU8,
     outer: *const Self,
 }
 
@@ -83,7 +83,7 @@ pub(super) unsafe fn watch<R>(inner: &Inner, state: *mut lua_State, run: impl Fn
     let handled = install();
     let frame = Frame {
         state,
-        cancelled: &raw const inner.cancelled,
+        level: &raw const inner.level,
         outer: INNERMOST.get(),
     };
     compiler_fence(Ordering::SeqCst);
@@ -96,9 +96,17 @@ pub(super) unsafe fn watch<R>(inner: &Inner, state: *mut lua_State, run: impl Fn
         thread,
         outer: frame.outer,
     };
-    if !handled || inner.cancelled.load(Ordering::SeqCst) {
+    let interval = match inner.level() {
+        Level::AtOnce => Some(AT_ONCE),
+        Level::Cancelled => Some(INTERVAL),
+        // Without a handler nobody can be told later.
+        Level::Expected if !handled => Some(AT_ONCE),
+        Level::Clear if !handled => Some(INTERVAL),
+        Level::Clear | Level::Expected => None,
+    };
+    if let Some(interval) = interval {
         // SAFETY: the caller lets this thread alone run the Lua thread.
-        unsafe { arm(state) };
+        unsafe { arm(state, interval) };
     }
     let result = run();
     drop(entered);
@@ -120,8 +128,10 @@ fn handle() {
     // its flag outlives it. The Lua thread is run by this system thread alone, which is here and not in it.
     unsafe {
         while let Some(running) = frame.as_ref() {
-            if (*running.cancelled).load(Ordering::SeqCst) {
-                arm(running.state);
+            match Level::of((*running.level).load(Ordering::SeqCst)) {
+                Level::Clear | Level::Expected => {}
+                Level::Cancelled => arm(running.state, INTERVAL),
+                Level::AtOnce => arm(running.state, AT_ONCE),
             }
             frame = running.outer;
         }

@@ -3,7 +3,7 @@
 use mlua::{Lua, Value};
 
 use super::budget::Budget;
-use super::problem::{MAX_LEVELS, NotJson};
+use super::problem::{MAX_DATA_LEVELS, NotJson};
 use super::sink::{NoSink, TapeSink, TreeSink};
 use super::tape::Tape;
 use super::walk::{Mode, Stop, Walk};
@@ -50,7 +50,7 @@ pub fn from_json(lua: &Lua, value: &serde_json::Value, nulls: Nulls) -> mlua::Re
 ///
 /// [`ToJsonError`], which names where a value sits that is not JSON data.
 pub fn to_json(lua: &Lua, value: &Value, root: &str) -> Result<serde_json::Value, ToJsonError> {
-    to_json_within(lua, value, root, MAX_LEVELS)
+    to_json_within(lua, value, root, MAX_DATA_LEVELS)
 }
 
 /// As [`to_json`], with another nesting limit.
@@ -79,7 +79,7 @@ pub(crate) fn to_tape(lua: &Lua, value: &Value, root: &str, level: usize) -> Res
     let budget = budget(lua);
     let walked = raw::read(lua, value, |reader, slot| {
         let mut walk = Walk::new(reader, root, Mode::Strict, budget, TapeSink::default());
-        walk.set_levels(level, MAX_LEVELS);
+        walk.set_levels(level, MAX_DATA_LEVELS);
         walk.value(slot).map(|()| walk.into_sink().tape)
     })?;
     walked.map_err(ToJsonError::from)

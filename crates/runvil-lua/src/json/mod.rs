@@ -17,7 +17,7 @@ pub use self::convert::{Nulls, ToJsonError, from_json, to_json, type_name};
 pub(crate) use self::convert::{to_json_within, to_tape};
 pub(crate) use self::library::library;
 pub(crate) use self::path::{Step, render as render_path};
-pub(crate) use self::problem::MAX_LEVELS;
+pub(crate) use self::problem::MAX_DATA_LEVELS;
 pub use self::problem::{NotJson, Problem};
 pub(crate) use self::sink::as_integer;
 pub(crate) use self::tape::{Node, Tape};

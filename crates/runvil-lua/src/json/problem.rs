@@ -30,14 +30,17 @@ pub enum Problem {
     ListKeyType(&'static str),
     /// A table inside itself.
     Cycle,
-    /// A table beyond the nesting limit.
-    TooDeep,
+    /// A table beyond this many levels.
+    TooDeep(usize),
     /// A sealed view whose data cannot be read; its label.
     Unreadable(Option<String>),
 }
 
-/// How many tables may be nested in each other.
-pub(crate) const MAX_LEVELS: usize = 127;
+/// How many tables may be nested in each other where JSON text is made (book: Size and nesting limits).
+pub(super) const MAX_TEXT_LEVELS: usize = 127;
+
+/// How many tables data of the run may nest. The book names no limit; this one keeps the walk over them within its stack.
+pub(crate) const MAX_DATA_LEVELS: usize = 1_000;
 
 impl fmt::Display for NotJson {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -55,7 +58,7 @@ impl fmt::Display for NotJson {
                 write!(f, "{path} is marked as a list but has a {found} key")
             }
             Problem::Cycle => write!(f, "{path} contains itself"),
-            Problem::TooDeep => write!(f, "{path} is nested more than {MAX_LEVELS} levels deep"),
+            Problem::TooDeep(levels) => write!(f, "{path} is nested more than {levels} levels deep"),
             Problem::Unreadable(label) => {
                 let label = label.as_ref().map(|label| format!(" ({label})")).unwrap_or_default();
                 write!(
@@ -76,7 +79,7 @@ impl Problem {
             Self::Type("lightuserdata") => "[userdata]".to_owned(),
             Self::Type(found) => format!("[{found}]"),
             Self::Cycle => "[cycle]".to_owned(),
-            Self::TooDeep => "[too deep]".to_owned(),
+            Self::TooDeep(_) => "[too deep]".to_owned(),
             Self::Unreadable(Some(label)) => format!("[cannot read: {label}]"),
             _ => "[cannot read]".to_owned(),
         }

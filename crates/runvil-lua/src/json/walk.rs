@@ -2,7 +2,7 @@
 
 use super::budget::Budget;
 use super::path::{self, Step};
-use super::problem::{MAX_LEVELS, NotJson, Problem};
+use super::problem::{MAX_TEXT_LEVELS, NotJson, Problem};
 use super::sink::Sink;
 use super::tables::{self, Shape};
 use crate::raw::{Identity, Nature, Reader, Seen, Slot, StackFull};
@@ -64,7 +64,7 @@ impl<'a, S: Sink> Walk<'a, S> {
             steps: Vec::new(),
             inside: Vec::new(),
             level: 0,
-            max_levels: MAX_LEVELS,
+            max_levels: MAX_TEXT_LEVELS,
         }
     }
 
@@ -122,7 +122,7 @@ impl<'a, S: Sink> Walk<'a, S> {
         };
         self.level += 1;
         let written = if self.level > self.max_levels {
-            self.refuse(Problem::TooDeep)
+            self.refuse(Problem::TooDeep(self.max_levels))
         } else {
             tables::write(self, &entered)
         };

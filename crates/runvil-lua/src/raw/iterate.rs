@@ -4,7 +4,7 @@ use std::ffi::c_int;
 
 use mlua::ffi::{self, lua_Integer, lua_KContext, lua_State};
 
-use super::{globals, poll};
+use super::{globals, walk};
 use crate::order::SortKey;
 
 /// `pairs(t)`: the order is fixed at the call, the values are read when the walk reaches them.
@@ -20,12 +20,8 @@ pub(super) unsafe extern "C-unwind" fn pairs(state: *mut lua_State) -> c_int {
         globals::materialize_if_globals(state, 1);
         let length = raw_length(state, 1);
         let border = if has_hole(state, length) { 0 } else { length };
-        push_sorted_keys(state, border);
-        ffi::lua_pushvalue(state, 1);
-        ffi::lua_insert(state, -2);
-        ffi::lua_pushinteger(state, 0);
-        ffi::lua_pushinteger(state, border);
-        ffi::lua_pushcclosure(state, advance, 4);
+        walk::push(state, length, border);
+        ffi::lua_pushcclosure(state, walk::advance, 3);
         ffi::lua_pushvalue(state, 1);
         ffi::lua_pushnil(state);
         3
@@ -58,37 +54,6 @@ unsafe fn delegate(state: *mut lua_State) -> c_int {
 unsafe extern "C-unwind" fn delegated(state: *mut lua_State, _status: c_int, below: lua_KContext) -> c_int {
     // SAFETY: called by Lua; the stack holds `below` values under the results.
     unsafe { ffi::lua_gettop(state) - c_int::try_from(below).unwrap_or_default() }
-}
-
-/// The iterator of `pairs`. Its upvalues are the table, the keys after the array part, the position, and the
-/// length of the array part.
-unsafe extern "C-unwind" fn advance(state: *mut lua_State) -> c_int {
-    // SAFETY: called by Lua with the upvalues that `pairs` gave it.
-    unsafe {
-        let [table, keys, position, border] = [1, 2, 3, 4].map(ffi::lua_upvalueindex);
-        let border = ffi::lua_tointegerx(state, border, std::ptr::null_mut());
-        let mut at = ffi::lua_tointegerx(state, position, std::ptr::null_mut());
-        ffi::lua_settop(state, 0);
-        loop {
-            at += 1;
-            if at <= border {
-                ffi::lua_pushinteger(state, at);
-                ffi::lua_rawgeti(state, table, at);
-            } else if ffi::lua_rawgeti(state, keys, at - border) == ffi::LUA_TNIL {
-                ffi::lua_pushnil(state);
-                return 2;
-            } else {
-                ffi::lua_pushvalue(state, -1);
-                ffi::lua_rawget(state, table);
-            }
-            if ffi::lua_type(state, -1) != ffi::LUA_TNIL {
-                ffi::lua_pushinteger(state, at);
-                ffi::lua_replace(state, position);
-                return 2;
-            }
-            ffi::lua_settop(state, 0);
-        }
-    }
 }
 
 /// # Safety
@@ -132,73 +97,12 @@ unsafe fn has_hole(state: *mut lua_State, length: lua_Integer) -> bool {
     }
 }
 
-/// Pushes a sequence of the table's keys outside of 1 to `border`, in order: with a border of 0 but an array
-/// part, the array part's keys first.
-///
-/// # Safety
-///
-/// Called by a function that Lua called, with only the table on the stack.
-unsafe fn push_sorted_keys(state: *mut lua_State, border: lua_Integer) {
-    // SAFETY: the keys stay alive and in place through the table while their texts are compared; nothing that
-    // is borrowed outlives the call, and the buffer belongs to Lua.
-    unsafe {
-        let length = raw_length(state, 1);
-        let count = count_keys(state, border);
-        if count == 0 {
-            return ffi::lua_createtable(state, 0, 0);
-        }
-        let capacity = c_int::try_from(count).unwrap_or(c_int::MAX);
-        let buffer = ffi::lua_newuserdatauv(state, count.saturating_mul(size_of::<SortKey<'_>>()), 0);
-        let buffer = buffer.cast::<SortKey<'_>>();
-        ffi::lua_createtable(state, capacity, 0);
-        let mut filled: u32 = 0;
-        ffi::lua_pushnil(state);
-        while ffi::lua_next(state, 1) != 0 {
-            ffi::lua_pop(state, 1);
-            if is_in_array(state, -1, border) {
-                continue;
-            }
-            buffer.add(filled as usize).write(sort_key(state, -1, length, filled));
-            filled += 1;
-            ffi::lua_pushvalue(state, -1);
-            ffi::lua_rawseti(state, 3, lua_Integer::from(filled));
-        }
-        poll(state);
-        let keys = std::slice::from_raw_parts_mut(buffer, filled as usize);
-        keys.sort_unstable();
-        poll(state);
-        ffi::lua_createtable(state, capacity, 0);
-        for (place, key) in (1..).zip(keys.iter()) {
-            ffi::lua_rawgeti(state, 3, lua_Integer::from(key.position) + 1);
-            ffi::lua_rawseti(state, 4, place);
-        }
-        ffi::lua_replace(state, 2);
-        ffi::lua_settop(state, 2);
-    }
-}
-
-/// # Safety
-///
-/// As [`push_sorted_keys`].
-unsafe fn count_keys(state: *mut lua_State, border: lua_Integer) -> usize {
-    // SAFETY: pushes and pops balance.
-    unsafe {
-        let mut count = 0;
-        ffi::lua_pushnil(state);
-        while ffi::lua_next(state, 1) != 0 {
-            ffi::lua_pop(state, 1);
-            count += usize::from(!is_in_array(state, -1, border));
-        }
-        count
-    }
-}
-
 /// Whether the value at `index` is an integer of 1 to `border`.
 ///
 /// # Safety
 ///
 /// A live thread with a value at `index`.
-unsafe fn is_in_array(state: *mut lua_State, index: c_int, border: lua_Integer) -> bool {
+pub(super) unsafe fn is_in_array(state: *mut lua_State, index: c_int, border: lua_Integer) -> bool {
     // SAFETY: reads only.
     unsafe {
         ffi::lua_isinteger(state, index) != 0
@@ -211,7 +115,12 @@ unsafe fn is_in_array(state: *mut lua_State, index: c_int, border: lua_Integer) 
 /// # Safety
 ///
 /// A live thread with a value at `index` that stays alive as long as the result is used.
-unsafe fn sort_key<'t>(state: *mut lua_State, index: c_int, length: lua_Integer, position: u32) -> SortKey<'t> {
+pub(super) unsafe fn sort_key<'t>(
+    state: *mut lua_State,
+    index: c_int,
+    length: lua_Integer,
+    position: u32,
+) -> SortKey<'t> {
     // SAFETY: reads only; a string's bytes stay in place as long as the string lives.
     unsafe {
         match ffi::lua_type(state, index) {

@@ -6,6 +6,7 @@
 
 mod build;
 mod coroutine;
+mod entry;
 mod error_value;
 mod globals;
 mod hook;
@@ -23,6 +24,7 @@ mod stock;
 mod suspend;
 mod tables;
 mod text;
+mod walk;
 
 use std::ffi::{CStr, c_int};
 
@@ -30,9 +32,10 @@ use mlua::ffi::{self, lua_State};
 
 pub(crate) use self::build::{build, build_frozen, build_state, mark_list};
 pub(crate) use self::coroutine::{Ended, resume, trace};
+pub(crate) use self::entry::entries;
 pub(crate) use self::error_value::{bless_error_value, forget_origins, is_error_value, origin_of, remember_origin};
 pub(crate) use self::globals::{materializer, serve, serve_constant, serve_lazily, settle};
-pub(crate) use self::hook::arm;
+pub(crate) use self::hook::{AT_ONCE, INTERVAL, arm};
 pub(crate) use self::reader::{Identity, Nature, Reader, Seen, Slot, StackFull, read};
 pub(crate) use self::seal::{refuse_fields, strict_fields};
 pub(crate) use self::setup::{Setup, kit, set_up};

@@ -1,37 +1,22 @@
 //! Replies as the well-known servers stream them, written after their documentation.
 
-use std::io::Write;
-
 use runvil_engine::{CompletionErrorKind as Kind, ModelReply};
 
-use crate::support::{Server, complete, limits};
+use crate::{
+    process::ServerProcess,
+    support::{complete, limits},
+};
 
-/// Serves a recorded stream in chunks of a few bytes, so that lines and characters are cut everywhere.
-fn server(stream: &'static str) -> Server {
-    Server::start(move |connection| {
-        let head = "HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\ntransfer-encoding: chunked\r\n\r\n";
-        let mut answer = head.as_bytes().to_vec();
-        for chunk in stream.as_bytes().chunks(7) {
-            answer.extend(format!("{:x}\r\n", chunk.len()).into_bytes());
-            answer.extend(chunk);
-            answer.extend(b"\r\n");
-        }
-        answer.extend(b"0\r\n\r\n");
-        connection.write_all(&answer)
-    })
-}
-
-async fn reply(stream: &'static str) -> ModelReply {
-    let reply = complete(&server(stream).client(), limits()).await.expect("a reply");
+async fn reply(stream: &str) -> ModelReply {
+    let server = ServerProcess::start(stream);
+    let reply = complete(&server.client(), limits()).await.expect("a reply");
     assert!(reply.metadata_problems.is_empty(), "{:?}", reply.metadata_problems);
     reply
 }
 
-async fn failure(stream: &'static str) -> Kind {
-    complete(&server(stream).client(), limits())
-        .await
-        .expect_err("an error")
-        .kind
+async fn failure(stream: &str) -> Kind {
+    let server = ServerProcess::start(stream);
+    complete(&server.client(), limits()).await.expect_err("an error").kind
 }
 
 /// Text, reasoning and finish reason.
@@ -55,7 +40,7 @@ fn called(reply: &ModelReply) -> Vec<(&str, &str, &str)> {
 
 #[tokio::test]
 async fn openai_streams_two_calls_in_fragments() {
-    let reply = reply(include_str!("streams/openai-tools.sse")).await;
+    let reply = reply("openai-tools").await;
     assert_eq!(said(&reply), ("", None, Some("tool_calls")));
     assert_eq!(
         called(&reply),
@@ -69,14 +54,14 @@ async fn openai_streams_two_calls_in_fragments() {
 
 #[tokio::test]
 async fn azure_begins_with_a_chunk_of_filter_results() {
-    let reply = reply(include_str!("streams/azure-text.sse")).await;
+    let reply = reply("azure-text").await;
     assert_eq!(said(&reply), ("Bonjour, ça va ?", None, Some("stop")));
     assert_eq!(counted(&reply), (Some(9), Some(6), Some(0)));
 }
 
 #[tokio::test]
 async fn llama_cpp_reasons_and_reports_timings() {
-    let reply = reply(include_str!("streams/llama-cpp-reasoning.sse")).await;
+    let reply = reply("llama-cpp-reasoning").await;
     assert_eq!(said(&reply), ("Hello 模型", Some("The user greets."), Some("stop")));
     assert_eq!(counted(&reply), (Some(12), Some(9), None));
     let metrics = reply.metrics.expect("metrics");
@@ -86,22 +71,19 @@ async fn llama_cpp_reasons_and_reports_timings() {
 
 #[tokio::test]
 async fn llama_cpp_streams_arguments_token_by_token_and_may_count_nothing() {
-    let reply = reply(include_str!("streams/llama-cpp-tool.sse")).await;
+    let reply = reply("llama-cpp-tool").await;
     assert_eq!(called(&reply), [("v2dhQ", "run_command", "{\"command\":\"pwd\"}")]);
     assert_eq!(reply.usage, None);
 }
 
 #[tokio::test]
 async fn llama_cpp_sends_an_error_under_a_field_of_its_own() {
-    assert_eq!(
-        failure(include_str!("streams/llama-cpp-error.sse")).await,
-        Kind::ContextOverflow
-    );
+    assert_eq!(failure("llama-cpp-error").await, Kind::ContextOverflow);
 }
 
 #[tokio::test]
 async fn vllm_sends_reasoning_under_two_names() {
-    let reply = reply(include_str!("streams/vllm-tools.sse")).await;
+    let reply = reply("vllm-tools").await;
     assert_eq!(said(&reply), ("", Some("Two calls."), Some("tool_calls")));
     assert_eq!(
         called(&reply),
@@ -115,12 +97,12 @@ async fn vllm_sends_reasoning_under_two_names() {
 
 #[tokio::test]
 async fn vllm_sends_an_error_as_an_object_marked_error() {
-    assert_eq!(failure(include_str!("streams/vllm-error.sse")).await, Kind::Overloaded);
+    assert_eq!(failure("vllm-error").await, Kind::Overloaded);
 }
 
 #[tokio::test]
 async fn ollama_sends_whole_calls_under_one_index_and_finishes_with_stop() {
-    let reply = reply(include_str!("streams/ollama-tools.sse")).await;
+    let reply = reply("ollama-tools").await;
     assert_eq!(said(&reply), ("", Some("List it."), Some("stop")));
     assert_eq!(
         called(&reply),
@@ -133,29 +115,26 @@ async fn ollama_sends_whole_calls_under_one_index_and_finishes_with_stop() {
 
 #[tokio::test]
 async fn openrouter_sends_comments_and_counts_last() {
-    let reply = reply(include_str!("streams/openrouter-text.sse")).await;
+    let reply = reply("openrouter-text").await;
     assert_eq!(said(&reply), ("Yes.", Some("Hm"), Some("stop")));
     assert_eq!(counted(&reply), (Some(11), Some(30), Some(22)));
 }
 
 #[tokio::test]
 async fn openrouter_puts_the_providers_error_inside_its_own() {
-    assert_eq!(
-        failure(include_str!("streams/openrouter-error.sse")).await,
-        Kind::Overloaded
-    );
+    assert_eq!(failure("openrouter-error").await, Kind::Overloaded);
 }
 
 #[tokio::test]
 async fn deepseek_sends_null_content_beside_reasoning() {
-    let reply = reply(include_str!("streams/deepseek-reasoning.sse")).await;
+    let reply = reply("deepseek-reasoning").await;
     assert_eq!(said(&reply), ("9.8", Some("9.8 is more."), Some("length")));
     assert_eq!(counted(&reply), (Some(18), Some(25), Some(20)));
 }
 
 #[tokio::test]
 async fn mistral_sends_content_in_parts_and_all_calls_at_once() {
-    let reply = reply(include_str!("streams/mistral-tools.sse")).await;
+    let reply = reply("mistral-tools").await;
     assert_eq!(said(&reply), ("One moment.", Some("Look it up."), Some("tool_calls")));
     assert_eq!(
         called(&reply),
@@ -168,7 +147,7 @@ async fn mistral_sends_content_in_parts_and_all_calls_at_once() {
 
 #[tokio::test]
 async fn gemini_sends_calls_without_an_index_and_counts_on() {
-    let reply = reply(include_str!("streams/gemini-tools.sse")).await;
+    let reply = reply("gemini-tools").await;
     assert_eq!(
         called(&reply),
         [
@@ -181,7 +160,7 @@ async fn gemini_sends_calls_without_an_index_and_counts_on() {
 
 #[tokio::test]
 async fn xai_counts_reasoning_beside_the_completion() {
-    let reply = reply(include_str!("streams/xai-text.sse")).await;
+    let reply = reply("xai-text").await;
     assert_eq!(said(&reply), ("101 * 3 is 303.", Some("Let me see."), Some("stop")));
     assert_eq!(counted(&reply), (Some(32), Some(103), Some(94)));
 }

@@ -2,5 +2,6 @@
 
 mod dialects;
 mod faults;
+mod process;
 mod requests;
 mod support;

@@ -27,8 +27,9 @@ impl Plugin for UserInputPlugin {
         let name: PackName = "runvil/user-input".parse().expect("a fully qualified name");
         registry.add(name, |context| {
             let id = context.id().tool("ask").expect("a tool name");
-            let definition =
-                ToolDefinition::new(id, "Wait for the operator's next message and return its text.").survives_stop();
+            let definition = ToolDefinition::new(id, "Wait for the operator's next message and return its text.")
+                .survives_stop()
+                .repeat_safe();
             Ok(Arc::new(UserInput {
                 ask: Arc::new(Ask { definition }),
             }))

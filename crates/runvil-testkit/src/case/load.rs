@@ -59,7 +59,7 @@ impl CaseFile {
     /// Reads the file.
     ///
     /// # Errors
-    /// The file cannot be read, is no list of cases, or one of its cases cannot be meant.
+    /// The file cannot be read, is no list of cases or an empty one, or one of its cases cannot be meant.
     pub fn read(path: &Path) -> Result<Self, LoadError> {
         let text = fs::read_to_string(path).map_err(|error| LoadError {
             file: path.to_owned(),
@@ -95,6 +95,14 @@ impl CaseFile {
                 message,
             })?;
             cases.push(case);
+        }
+        if cases.is_empty() {
+            return Err(LoadError {
+                file: path.to_owned(),
+                line: None,
+                case: None,
+                message: "the file holds no case".to_owned(),
+            });
         }
         Ok(Self {
             path: path.to_owned(),

@@ -8,6 +8,7 @@ use reqwest::header::{AUTHORIZATION, HeaderValue};
 use reqwest::{Client, Response, redirect, retry};
 use runvil_pack::{Cause, SearchError, SearchErrorKind, SearchProvider, SearchRequest, SearchResult};
 use serde::Deserialize;
+use tokio::sync::OnceCell;
 use url::Url;
 
 use crate::text::beginning;
@@ -27,7 +28,9 @@ pub struct GatewaySearch(Result<Gateway, Cause>);
 
 #[derive(Debug)]
 struct Gateway {
-    client: Client,
+    /// Made at the first search: reading the system's trusted roots takes longer than a whole run without one.
+    client: OnceCell<Client>,
+    deadline: Duration,
     endpoint: Url,
     authorization: Option<HeaderValue>,
 }
@@ -53,24 +56,31 @@ impl GatewaySearch {
 impl Gateway {
     fn build(gateway: &str, key: Option<&str>, deadline: Duration) -> Result<Self, Cause> {
         let endpoint = Url::parse(&format!("{}/search", gateway.trim_end_matches('/')))?;
-        let client = Client::builder()
-            .redirect(redirect::Policy::none())
-            .retry(retry::never())
-            .referer(false)
-            .no_proxy()
-            .timeout(deadline)
-            .build()?;
         Ok(Self {
-            client,
+            client: OnceCell::new(),
+            deadline,
             endpoint,
             authorization: key.map(bearer).transpose()?,
         })
     }
 
+    async fn client(&self) -> reqwest::Result<&Client> {
+        let build = || async {
+            Client::builder()
+                .redirect(redirect::Policy::none())
+                .retry(retry::never())
+                .referer(false)
+                .no_proxy()
+                .timeout(self.deadline)
+                .build()
+        };
+        self.client.get_or_try_init(build).await
+    }
+
     async fn search(&self, request: &SearchRequest) -> Result<Vec<SearchResult>, Failure> {
         let body = serde_json::to_vec(request).map_err(|cause| Failure::Request(cause.into()))?;
-        let mut post = self
-            .client
+        let client = self.client().await.map_err(|cause| Failure::Request(cause.into()))?;
+        let mut post = client
             .post(self.endpoint.clone())
             .header("content-type", "application/json")
             .body(body);

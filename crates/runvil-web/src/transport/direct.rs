@@ -7,52 +7,75 @@ use std::sync::Arc;
 use async_trait::async_trait;
 use bytes::Bytes;
 use reqwest::dns::{Addrs, Name, Resolve, Resolving};
-use reqwest::{Client, ClientBuilder, redirect, retry};
-use runvil_pack::Cause;
+use reqwest::{Certificate, Client, redirect, retry};
+use tokio::sync::OnceCell;
 
 use super::{BodyError, HopError, HopRequest, HopResponse, HttpBody, HttpTransport, Lookup, SystemLookup};
 use crate::address::AddressPolicy;
 use crate::policy::TimeLimits;
 
 /// Sends requests over the network, anonymously and directly: no proxy, no cookie, no referrer, no redirect, no retry.
-#[derive(Debug, Clone)]
+#[derive(Clone)]
 pub struct DirectTransport {
-    client: Client,
+    /// Made at the first hop: reading the system's trusted roots takes longer than a whole run that fetches nothing.
+    client: OnceCell<Client>,
+    lookup: CheckedLookup,
+    limits: TimeLimits,
+    /// The only roots to trust, in place of the system's.
+    roots: Option<Vec<Certificate>>,
+}
+
+impl Default for DirectTransport {
+    fn default() -> Self {
+        Self::new()
+    }
 }
 
 impl DirectTransport {
     /// A transport that looks names up with the operating system and connects to globally reachable addresses only.
     ///
-    /// # Errors
-    /// TLS could not be set up, as on a system without trusted roots.
-    pub fn new() -> Result<Self, Cause> {
-        let lookup = CheckedLookup {
-            lookup: Arc::new(SystemLookup),
-            policy: AddressPolicy::global_only(),
-        };
-        Self::build(Client::builder(), lookup, TimeLimits::default())
+    /// On a system without trusted roots, each hop fails.
+    #[must_use]
+    pub fn new() -> Self {
+        Self {
+            client: OnceCell::new(),
+            lookup: CheckedLookup {
+                lookup: Arc::new(SystemLookup),
+                policy: AddressPolicy::global_only(),
+            },
+            limits: TimeLimits::default(),
+            roots: None,
+        }
     }
 
-    fn build(client: ClientBuilder, lookup: CheckedLookup, limits: TimeLimits) -> Result<Self, Cause> {
-        let client = client
-            .dns_resolver(Arc::new(lookup))
+    async fn client(&self) -> Result<&Client, HopError> {
+        let client = self.client.get_or_try_init(|| async { self.build() }).await;
+        client.map_err(|error| HopError::Network(error.into()))
+    }
+
+    fn build(&self) -> reqwest::Result<Client> {
+        let client = match &self.roots {
+            Some(roots) => Client::builder().tls_certs_only(roots.iter().cloned()),
+            None => Client::builder(),
+        };
+        client
+            .dns_resolver(Arc::new(self.lookup.clone()))
             .redirect(redirect::Policy::none())
             .retry(retry::never())
             .referer(false)
             .no_proxy()
             // A connection kept open would carry an old approval of its address.
             .pool_max_idle_per_host(0)
-            .connect_timeout(limits.connect)
-            .timeout(limits.request)
-            .build()?;
-        Ok(Self { client })
+            .connect_timeout(self.limits.connect)
+            .timeout(self.limits.request)
+            .build()
     }
 }
 
 #[async_trait]
 impl HttpTransport for DirectTransport {
     async fn send(&self, request: HopRequest) -> Result<HopResponse, HopError> {
-        let send = self.client.get(request.url).headers(request.headers).send();
+        let send = self.client().await?.get(request.url).headers(request.headers).send();
         let response = send.await.map_err(hop_error)?;
         Ok(HopResponse {
             status: response.status(),
@@ -73,6 +96,7 @@ impl HttpBody for StreamedBody {
 
 /// Look-ups that leave only the addresses that the policy allows. The client connects to what this returns and to
 /// nothing else, so no time lies between the check and the use of an address.
+#[derive(Clone)]
 struct CheckedLookup {
     lookup: Arc<dyn Lookup>,
     policy: AddressPolicy,
@@ -135,12 +159,16 @@ pub(crate) mod testing {
 
     /// A transport that trusts `root` alone, and to which `policy` and `limits` apply.
     pub(crate) fn transport(
-        root: reqwest::Certificate,
+        root: Certificate,
         lookup: Arc<dyn Lookup>,
         policy: AddressPolicy,
         limits: TimeLimits,
     ) -> DirectTransport {
-        let client = Client::builder().tls_certs_only([root]);
-        DirectTransport::build(client, CheckedLookup { lookup, policy }, limits).expect("a client")
+        DirectTransport {
+            client: OnceCell::new(),
+            lookup: CheckedLookup { lookup, policy },
+            limits,
+            roots: Some(vec![root]),
+        }
     }
 }

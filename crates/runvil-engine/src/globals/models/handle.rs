@@ -2,7 +2,9 @@
 
 use std::sync::Arc;
 
-use runvil_lua::mlua::{self, Function, IntoLua, Lua, MetaMethod, UserData, UserDataMethods, Value};
+use runvil_lua::mlua::{
+    self, FromLuaMulti, Function, IntoLua, Lua, MetaMethod, MultiValue, UserData, UserDataMethods, Value,
+};
 
 use crate::{Failure, globals::type_name, models::Model};
 
@@ -31,7 +33,8 @@ impl From<HandleFault> for mlua::Error {
 }
 
 /// Keeps the methods of a VM's handles, before the first handle is made.
-pub(super) fn bind(lua: &Lua, (infer, run_loop): (Function, Function)) -> mlua::Result<()> {
+pub(super) fn bind(lua: &Lua, methods: MultiValue) -> mlua::Result<()> {
+    let (infer, run_loop) = FromLuaMulti::from_lua_multi(runvil_lua::entries(lua, methods)?, lua)?;
     lua.set_app_data(Methods { infer, run_loop });
     Ok(())
 }

@@ -2,13 +2,16 @@
 
 use std::sync::Arc;
 
-use runvil_lua::mlua::{self, Function, Lua, MetaMethod, MultiValue, UserData, UserDataMethods, Value};
+use runvil_lua::mlua::{self, Function, Lua, MetaMethod, MultiValue, UserData, UserDataMethods};
 
 use super::{handle::model_of, native};
 use crate::{
     Failure,
     conversation::RoundRequest,
-    globals::{string, type_name},
+    globals::{
+        compactors::{self, CompactFault},
+        string,
+    },
     models::Model,
     request::Request,
     section::SectionContext,
@@ -33,8 +36,8 @@ enum CallFault {
     LoopWithoutHandle,
     #[error("handle:loop takes (compactor?)")]
     HandleLoopCount,
-    #[error("compactor must be a function, got {0}")]
-    Compactor(&'static str),
+    #[error(transparent)]
+    Compactor(#[from] CompactFault),
     #[error("a loop or a compactor is already running in this section; ask a side question with models.infer(prompt)")]
     Busy,
 }
@@ -109,9 +112,9 @@ fn start(
     if arguments.len() > 1 {
         return Err(too_many);
     }
-    match arguments.front() {
-        None | Some(Value::Nil | Value::Function(_)) => {}
-        Some(other) => return Err(CallFault::Compactor(type_name(other))),
+    let compactor = arguments.front().filter(|compactor| !compactor.is_nil());
+    if compactor.is_some() {
+        compactors::require_function(compactor)?;
     }
     let conversation = &mut context.state().conversation;
     if conversation.is_busy() {

@@ -11,7 +11,7 @@ use serde_json::Map;
 use super::{count, internal, objects, set};
 use crate::{
     Failure,
-    globals::check::type_name,
+    globals::{check::type_name, data},
     request::Request,
     section::SectionContext,
     tasks::is_builtin,
@@ -102,7 +102,7 @@ fn unbound(context: &SectionContext, name: String) -> Failure {
 fn arguments(lua: &Lua, value: Option<&Value>) -> Result<Map<String, serde_json::Value>, CallRefusal> {
     match value {
         None | Some(Value::Nil) => Ok(Map::new()),
-        Some(table @ Value::Table(_)) => match runvil_lua::to_json(lua, table, "args") {
+        Some(table @ Value::Table(_)) => match data::convert(lua, table, "args") {
             Ok(serde_json::Value::Object(arguments)) => Ok(arguments),
             Ok(_) => Err(CallRefusal::ArgumentContents(
                 "args must have named keys, got a list".to_owned(),

@@ -11,7 +11,10 @@ use super::{internal, offer, set};
 use crate::{
     EventKind, Failure,
     chain::result_text,
-    globals::check::{string, type_name},
+    globals::{
+        check::{string, type_name},
+        data,
+    },
     section::SectionContext,
     tools::{Parameter, ParameterFault, parameters},
     wire::ToolSchema,
@@ -19,10 +22,14 @@ use crate::{
 
 pub(super) fn install(lua: &Lua, context: &Arc<SectionContext>, natives: &Table) -> mlua::Result<()> {
     set(lua, context, natives, "define", |lua, context, given| {
-        define(context, &given)?.into_lua_multi(lua).map_err(internal)
+        define(lua, context, &given)?.into_lua_multi(lua).map_err(internal)
     })?;
     set(lua, context, natives, "enter", |lua, context, _| {
-        context.state().tools.enter_handler();
+        {
+            let mut state = context.state();
+            let loads = state.libraries.depth();
+            state.tools.enter_handler(loads);
+        }
         lua.create_userdata(RunningHandler(Arc::clone(context)))
             .map_err(internal)
     })?;
@@ -32,7 +39,7 @@ pub(super) fn install(lua: &Lua, context: &Arc<SectionContext>, natives: &Table)
 }
 
 /// Defines a local tool; gives its alias and its handler.
-fn define(context: &SectionContext, given: &MultiValue) -> Result<(String, Function), Failure> {
+fn define(lua: &Lua, context: &SectionContext, given: &MultiValue) -> Result<(String, Function), Failure> {
     offer::check_open(context, "tools.offer_local")?;
     let alias = string("alias", given.front())?;
     let description = string("description", given.get(1))?;
@@ -49,7 +56,7 @@ fn define(context: &SectionContext, given: &MultiValue) -> Result<(String, Funct
     if context.state().tools.has_local(&alias) {
         return Err(taken());
     }
-    let schema = declared(params)?;
+    let schema = declared(lua, params)?;
     let schema = ToolSchema::new(alias.clone(), description, schema);
     if context.state().tools.define(schema) {
         Ok((alias, handler))
@@ -63,9 +70,9 @@ fn wrong_type(expected: &str, got: Option<&Value>) -> Failure {
 }
 
 /// Reads the params table into its schema.
-fn declared(params: &Table) -> Result<serde_json::Value, Failure> {
+fn declared(lua: &Lua, params: &Table) -> Result<serde_json::Value, Failure> {
     let mut declared = BTreeMap::new();
-    for (key, spec) in runvil_lua::ordered_pairs(params).map_err(internal)? {
+    for (key, spec) in runvil_lua::ordered_pairs(&data::unguarded(lua, params)).map_err(internal)? {
         let Value::String(name) = &key else {
             return Err(fault(&ParameterFault::Name(type_name(&key))));
         };
@@ -76,6 +83,7 @@ fn declared(params: &Table) -> Result<serde_json::Value, Failure> {
                 description: None,
             },
             Value::Table(spec) => {
+                let spec = data::unguarded(lua, spec);
                 let kind: Value = spec.raw_get(1).map_err(internal)?;
                 let description: Value = spec.raw_get(2).map_err(internal)?;
                 Parameter {

@@ -1,0 +1,107 @@
+//! The arguments of the commands that read the records of runs.
+
+use clap::{Args, ValueEnum};
+use runvil_record::OutcomeKind;
+
+use crate::when::{Age, Since};
+
+/// List the recorded runs, the newest first.
+///
+/// The column RUN holds enough of a run's id to name it in other commands.
+#[derive(Debug, Args)]
+pub(crate) struct RunsArgs {
+    /// Only runs of this name.
+    #[arg(long)]
+    pub(crate) name: Option<String>,
+    /// Only runs of this prompt, by the name in its frontmatter or by the path of its file.
+    #[arg(long)]
+    pub(crate) prompt: Option<String>,
+    /// Only runs that ended so.
+    #[arg(long, value_name = "OUTCOME")]
+    pub(crate) outcome: Option<EndedAs>,
+    /// Only runs that started then or later: a date, an instant, or a time ago such as `2d` or `12h`.
+    #[arg(long, value_name = "WHEN")]
+    pub(crate) since: Option<Since>,
+    /// How many runs to list at most.
+    #[arg(long, value_name = "N", default_value = "20", value_parser = clap::value_parser!(u32).range(1..))]
+    pub(crate) limit: u32,
+    /// Go on behind this run, the last one of the page before.
+    #[arg(long, value_name = "RUN")]
+    pub(crate) after: Option<String>,
+    /// Print one JSON object to standard output instead.
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+/// How a run ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum EndedAs {
+    /// It ran to its end.
+    Completed,
+    /// It failed.
+    Failed,
+    /// It was cancelled.
+    Cancelled,
+    /// It has not ended: it goes on, or its process died.
+    Open,
+}
+
+impl EndedAs {
+    /// The outcome as the records know it.
+    pub(crate) fn outcome(self) -> Option<OutcomeKind> {
+        match self {
+            Self::Completed => Some(OutcomeKind::Completed),
+            Self::Failed => Some(OutcomeKind::Failed),
+            Self::Cancelled => Some(OutcomeKind::Cancelled),
+            Self::Open => None,
+        }
+    }
+}
+
+/// Show what a recorded run did, and when.
+///
+/// The timeline has a line for each section, task, model round, tool call, store operation and `log` call, with its start
+/// since the start of the run and how long it took. Token counts that the server did not report are shown as `?`.
+#[derive(Debug, Args)]
+pub(crate) struct TimelineArgs {
+    /// The run: its id, the beginning of one, or `last`.
+    #[arg(default_value = "last")]
+    pub(crate) run: String,
+    /// Show the events that the run reported instead, whole with --json.
+    #[arg(long)]
+    pub(crate) events: bool,
+    /// Print one JSON object to standard output instead.
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+/// Show the first event in which two recorded runs differ.
+///
+/// Events are compared task by task, so that the order in which side-by-side tasks came forward does not count; neither do
+/// the runs' names, nor times and other metrics that servers report. Exit status: 0 if the runs are the same, 1 if they differ.
+#[derive(Debug, Args)]
+pub(crate) struct DiffArgs {
+    /// The one run: its id, the beginning of one, or `last`.
+    pub(crate) one: String,
+    /// The other run.
+    pub(crate) other: String,
+    /// Print one JSON object to standard output instead.
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+/// Delete the records of older runs.
+///
+/// A run that a process drives stays, however old it is.
+#[derive(Debug, Args)]
+pub(crate) struct PruneArgs {
+    /// Delete runs that started longer ago than this, such as `30d`, `12h` or `2w`.
+    #[arg(long, value_name = "AGE")]
+    pub(crate) older_than: Age,
+    /// Tell what would be deleted, and delete nothing.
+    #[arg(long)]
+    pub(crate) dry_run: bool,
+    /// Print one JSON object to standard output instead.
+    #[arg(long)]
+    pub(crate) json: bool,
+}

@@ -1,0 +1,90 @@
+//! Why the command cancels a run.
+
+use std::{
+    fmt,
+    sync::{
+        Arc, OnceLock,
+        atomic::{AtomicBool, Ordering},
+    },
+};
+
+use runvil_harness::RunControl;
+
+use crate::budget::Passed;
+
+/// What cancelled a run.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) enum Cause {
+    /// Ctrl-C, twice.
+    Interrupted,
+    /// SIGTERM, or the closing of the console.
+    Terminated,
+    /// A budget that the run passed.
+    Budget(Passed),
+    /// A stopped call whose failure the prompt let through.
+    Stopped,
+}
+
+impl fmt::Display for Cause {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Interrupted => f.write_str("Ctrl-C was pressed twice"),
+            Self::Terminated => f.write_str("the command was told to end"),
+            Self::Budget(passed) => passed.fmt(f),
+            Self::Stopped => f.write_str("it did not go on from the call that was stopped"),
+        }
+    }
+}
+
+impl Cause {
+    /// The name that programs know it by.
+    pub(crate) fn name(&self) -> &'static str {
+        match self {
+            Self::Interrupted => "interrupt",
+            Self::Terminated => "terminate",
+            Self::Budget(passed) => passed.name(),
+            Self::Stopped => "stop",
+        }
+    }
+}
+
+/// The grip on a run that remembers why it was cancelled. Clones act on the same run.
+#[derive(Debug, Clone)]
+pub(crate) struct Grip {
+    control: RunControl,
+    first: Arc<OnceLock<Cause>>,
+    stopped: Arc<AtomicBool>,
+}
+
+impl Grip {
+    pub(crate) fn new(control: RunControl) -> Self {
+        Self {
+            control,
+            first: Arc::new(OnceLock::new()),
+            stopped: Arc::new(AtomicBool::new(false)),
+        }
+    }
+
+    /// Cancels the run. The first cause is the one that is told.
+    pub(crate) fn cancel(&self, cause: Cause) {
+        // A later cause changes nothing.
+        let _ = self.first.set(cause);
+        self.control.cancel();
+    }
+
+    /// Stops the calls that wait.
+    pub(crate) fn stop(&self) {
+        self.stopped.store(true, Ordering::Relaxed);
+        self.control.stop();
+    }
+
+    pub(crate) fn is_cancelled(&self) -> bool {
+        self.control.is_cancelled()
+    }
+
+    /// Why the run was cancelled; `None` where nothing here did it.
+    pub(crate) fn cause(&self) -> Option<Cause> {
+        let stopped = self.stopped.load(Ordering::Relaxed).then_some(Cause::Stopped);
+        self.first.get().cloned().or(stopped)
+    }
+}

@@ -1,0 +1,223 @@
+//! `runvil show`: what a recorded run did, and when.
+
+use std::fmt::Write as _;
+
+use runvil_engine::{RunError, RunOutcome};
+use runvil_record::{Database, RecordedEvent, RunId, RunSummary, Tokens};
+use serde_json::{Map, Value, json};
+
+use crate::{
+    args::TimelineArgs,
+    config::Config,
+    exit::{Exit, Fault},
+    out, record, recorded,
+    table::{Align, Table, cut, one_line},
+    timeline::{self, Line, State, What},
+    when,
+};
+
+/// The most characters of a result, an error or an event's fields on a line.
+const SHOWN: usize = 160;
+
+pub(crate) fn show(args: &TimelineArgs) -> Result<Exit, Fault> {
+    let database = record::open_existing(&Config::load()?)?;
+    let id = database.find(&args.run)?;
+    let run = database.summary(id)?;
+    let state = recorded::state(&database, &run)?;
+    if args.json {
+        let mut told = recorded::to_json(&run, state);
+        told["ending"] = json!(database.run(id)?.outcome);
+        if args.events {
+            told["events"] = events_json(&database, id)?;
+        } else {
+            told["timeline"] = json!(timeline::of(&database, id, micros(&run))?);
+        }
+        out::print(format_args!("{told}\n"))?;
+    } else if args.events {
+        print_events(&database, &run)?;
+    } else {
+        let outcome = database.run(id)?.outcome;
+        let lines = timeline::of(&database, id, micros(&run))?;
+        out::print(format_args!(
+            "{}\n{}",
+            head(&run, state, outcome.as_ref()),
+            to_table(&lines)
+        ))?;
+    }
+    Ok(Exit::Success)
+}
+
+/// When the run started, in UTC microseconds since the Unix epoch.
+fn micros(run: &RunSummary) -> i64 {
+    run.started_at.saturating_mul(1_000)
+}
+
+/// What is to be known of the run as a whole.
+fn head(run: &RunSummary, state: &str, outcome: Option<&RunOutcome>) -> String {
+    let mut text = String::new();
+    let mut line = |key: &str, value: &str| {
+        let _ = writeln!(text, "{key:<9}{}", one_line(value));
+    };
+    line("run", &run.id.to_string());
+    let prompt = [run.prompt_name.as_deref(), run.file.as_deref(), Some(&run.prompt_hash)];
+    line("prompt", &prompt.into_iter().flatten().collect::<Vec<_>>().join(", "));
+    line("name", &run.name);
+    line("started", &when::local(run.started_at));
+    if let Some(took) = recorded::took(run) {
+        line("took", &when::span(took));
+    }
+    line("outcome", state);
+    match outcome {
+        Some(RunOutcome::Completed { text }) => line("result", &cut(text, SHOWN)),
+        Some(RunOutcome::Failed(RunError { kind, message, .. })) => {
+            line("error", &cut(&format!("{kind}: {message}"), SHOWN));
+        }
+        Some(RunOutcome::Cancelled) | None => {}
+    }
+    if let (Some(rounds), Some(tokens)) = (run.rounds.filter(|rounds| *rounds > 0), run.tokens) {
+        line("rounds", &usage(rounds, tokens));
+    }
+    if let Some(parent) = run.parent {
+        line("forked", &format!("from {} at effect {}", parent.run, parent.effect.0));
+    }
+    if run.resumed > 0 {
+        line("resumed", &times(run.resumed));
+    }
+    text
+}
+
+fn times(count: u64) -> String {
+    if count == 1 {
+        "once".to_owned()
+    } else {
+        format!("{count} times")
+    }
+}
+
+fn usage(rounds: u64, tokens: Tokens) -> String {
+    let Tokens {
+        prompt,
+        completion,
+        unreported,
+    } = tokens;
+    let [input, output] = [prompt, completion].map(|count| recorded::tokens(count, unreported > 0));
+    let mut text = format!("{rounds}, {input} tokens in, {output} out");
+    if unreported > 0 {
+        let _ = write!(text, " ({unreported} not reported by the server)");
+    }
+    text
+}
+
+fn to_table(lines: &[Line]) -> Table<4> {
+    let mut table = Table::new([
+        ("START", Align::Right),
+        ("WHAT", Align::Left),
+        ("TIME", Align::Right),
+        ("", Align::Left),
+    ]);
+    for line in lines {
+        table.row([
+            offset(line.at),
+            format!("{}{}", "  ".repeat(line.depth), what(&line.what)),
+            line.took.map(when::span).unwrap_or_default(),
+            detail(line),
+        ]);
+    }
+    table
+}
+
+/// Seconds since the start of the run.
+fn offset(micros: i64) -> String {
+    let millis = micros.max(0) / 1_000;
+    format!("{}.{:03}", millis / 1_000, millis % 1_000)
+}
+
+fn what(what: &What) -> String {
+    match what {
+        What::Section { name } => format!("section {name}"),
+        What::Task { id, target, .. } => format!("task {id} {target}"),
+        What::Round { model, .. } => format!("chat {model}"),
+        What::Tool { tool, .. } => format!("tool {tool}"),
+        What::Store { operation, path, .. } => format!("store {operation} {}", cut(path, 60)),
+        What::Timer { millis } => format!("sleep {millis}ms"),
+        What::Log { message } => format!("log {}", cut(message, 80)),
+    }
+}
+
+/// What there is to say of a line beyond its name and time.
+fn detail(line: &Line) -> String {
+    let state = match line.state {
+        State::Done => None,
+        State::Failed => Some("failed"),
+        State::Cancelled => Some("cancelled"),
+        State::Abandoned => Some("abandoned"),
+        State::Open => Some("not answered"),
+    };
+    match &line.what {
+        What::Round { error: Some(error), .. } => format!("failed: {error}"),
+        What::Round {
+            input_tokens,
+            output_tokens,
+            finish_reason,
+            ..
+        } if line.state == State::Done => {
+            let [input, output] = [*input_tokens, *output_tokens].map(|count| recorded::tokens(count, false));
+            let reason = finish_reason.as_deref().map(|reason| format!(", {reason}"));
+            format!("{input} in, {output} out{}", reason.unwrap_or_default())
+        }
+        What::Tool { error: Some(error), .. } => format!("failed: {}", cut(error, SHOWN)),
+        What::Store { error: Some(error), .. } => format!("failed: {error}"),
+        What::Section { .. } | What::Task { .. } if line.state == State::Open => "not ended".to_owned(),
+        _ => state.unwrap_or_default().to_owned(),
+    }
+}
+
+fn print_events(database: &Database, run: &RunSummary) -> Result<(), Fault> {
+    for recorded in database.events(run.id)? {
+        let recorded = recorded?;
+        let RecordedEvent { number, at, event, .. } = &recorded;
+        let (kind, fields) = parts(&recorded);
+        let fields = if fields.is_empty() {
+            String::new()
+        } else {
+            cut(&Value::Object(fields).to_string(), SHOWN)
+        };
+        let line = format!(
+            "{number:>6}  {:>9}  {:<5} {:<16} {kind} {fields}",
+            offset(at.saturating_sub(micros(run))),
+            event.provenance.task.to_string(),
+            event.section,
+        );
+        out::print(format_args!("{}\n", one_line(&line)))?;
+    }
+    Ok(())
+}
+
+/// An event's kind, and the fields that only its kind has.
+pub(crate) fn parts(recorded: &RecordedEvent) -> (String, Map<String, Value>) {
+    let mut fields = match serde_json::to_value(&recorded.event.kind) {
+        Ok(Value::Object(fields)) => fields,
+        _ => Map::new(),
+    };
+    let kind = fields.remove("kind");
+    let kind = kind.as_ref().and_then(Value::as_str).unwrap_or_default().to_owned();
+    (kind, fields)
+}
+
+fn events_json(database: &Database, run: RunId) -> Result<Value, Fault> {
+    let mut list = Vec::new();
+    for recorded in database.events(run)? {
+        let RecordedEvent {
+            number,
+            step,
+            at,
+            event,
+        } = recorded?;
+        let mut told = json!(event);
+        told["number"] = json!(number);
+        told["step"] = json!(step);
+        told["at"] = json!(when::utc(at));
+        list.push(told);
+    }
+    Ok(Value::Array(list))
+}

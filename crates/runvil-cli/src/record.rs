@@ -1,0 +1,113 @@
+//! Where the records of runs are, and what the command line puts into them.
+
+use std::{path::PathBuf, sync::Arc};
+
+use etcetera::BaseStrategy as _;
+use runvil_engine::Recorder;
+use runvil_record::{Database, Durability, HostFacts, RecordError, RunId};
+use serde::{Deserialize, Serialize};
+
+use crate::{args::RunArgs, config::Config, exit::Fault, files, models::Gate, store::StoreSpec};
+
+/// What the command line needs to set a run up again. It holds no secret.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub(crate) struct Settings {
+    /// The version of the command that recorded the run.
+    pub(crate) version: String,
+    pub(crate) store: StoreSpec,
+    /// Whether somebody answered questions.
+    pub(crate) operator: bool,
+    /// The API root that models were reached under.
+    pub(crate) endpoint: Option<String>,
+    /// Where the text of the declared output file goes.
+    pub(crate) output: Option<PathBuf>,
+}
+
+impl From<RecordError> for Fault {
+    fn from(error: RecordError) -> Self {
+        Self::failure(format_args!("records: {error}")).with_help(error.help())
+    }
+}
+
+/// The version of the command.
+pub(crate) const VERSION: &str = env!("CARGO_PKG_VERSION");
+
+/// The recorder of a run that is about to start, unless none is wanted.
+pub(crate) fn recorder(
+    args: &RunArgs,
+    config: &Config,
+    gate: Option<&Gate>,
+) -> Result<Option<Arc<dyn Recorder>>, Fault> {
+    if args.no_record || config.record.enabled == Some(false) {
+        return Ok(None);
+    }
+    let settings = Settings {
+        version: VERSION.to_owned(),
+        store: StoreSpec::from(args).absolute(),
+        operator: !args.no_operator && !args.input.as_deref().is_some_and(files::is_stdin),
+        endpoint: gate.map(|gate| gate.root().to_owned()),
+        output: args.output.as_deref().and_then(|path| std::path::absolute(path).ok()),
+    };
+    let facts = HostFacts {
+        file: std::path::absolute(&args.file)
+            .ok()
+            .map(|path| path.display().to_string()),
+        host: serde_json::to_value(settings).expect("the settings are JSON"),
+        parent: None,
+    };
+    let writer = open(config, args.durable)?.record(facts).map_err(unrecordable)?;
+    Ok(Some(Arc::new(writer)))
+}
+
+/// Opens the database to record in.
+pub(crate) fn open(config: &Config, durable: bool) -> Result<Database, Fault> {
+    let opened = Database::open(place(config)?).map_err(unrecordable)?;
+    survive(opened, config, durable)
+}
+
+/// Opens the database, if there is one.
+pub(crate) fn open_if_any(config: &Config) -> Result<Option<Database>, Fault> {
+    match Database::open_existing(place(config)?) {
+        Ok(database) => Ok(Some(database)),
+        Err(RecordError::Missing(_)) => Ok(None),
+        Err(error) => Err(error.into()),
+    }
+}
+
+/// Opens the database that is there.
+pub(crate) fn open_existing(config: &Config) -> Result<Database, Fault> {
+    Ok(Database::open_existing(place(config)?)?)
+}
+
+/// Sets what the records survive.
+pub(crate) fn survive(database: Database, config: &Config, durable: bool) -> Result<Database, Fault> {
+    let durability = if durable || config.record.durable == Some(true) {
+        Durability::Power
+    } else {
+        Durability::Process
+    };
+    Ok(database.with_durability(durability)?)
+}
+
+/// The run that an argument means.
+pub(crate) fn find(database: &Database, reference: &str) -> Result<RunId, Fault> {
+    Ok(database.find(reference)?)
+}
+
+/// Where the database is: as the configuration says, or where the platform keeps a user's data.
+pub(crate) fn place(config: &Config) -> Result<PathBuf, Fault> {
+    if let Some(path) = &config.record.path {
+        return Ok(path.clone());
+    }
+    let folders = etcetera::choose_base_strategy().map_err(|error| {
+        Fault::usage(format_args!("the folder of the records cannot be told: {error}"))
+            .with_help("set `path` under [record] in runvil.toml, or run with --no-record")
+    })?;
+    Ok(folders.data_dir().join("runvil").join("runs.db"))
+}
+
+fn unrecordable(error: RecordError) -> Fault {
+    let help = format!("{}; or run with --no-record", error.help());
+    Fault::from(error).with_help(help)
+}

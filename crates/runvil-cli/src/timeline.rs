@@ -1,0 +1,247 @@
+//! What a recorded run did, and when: one line for each thing that takes time, and for each `log` call.
+
+use runvil_engine::{Answer, EffectKind, Event, EventKind, Outcome, TaskOrigin, Usage};
+use runvil_record::{Database, RecordError, RecordedEffect, RecordedEvent, RunId};
+use runvil_trace::{Ending, Nesting, Opening};
+use serde::Serialize;
+
+/// One line of a timeline. Times are in microseconds.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub(crate) struct Line {
+    /// Since the start of the run.
+    #[serde(rename = "at_us")]
+    pub(crate) at: i64,
+    /// How long it took; `None` for what takes no time, and for what did not come to an end.
+    #[serde(rename = "took_us")]
+    pub(crate) took: Option<i64>,
+    /// Below how many others it stands.
+    pub(crate) depth: usize,
+    /// How it ended.
+    pub(crate) state: State,
+    #[serde(flatten)]
+    pub(crate) what: What,
+}
+
+/// How a thing ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum State {
+    Done,
+    Failed,
+    Cancelled,
+    Abandoned,
+    /// The record ends before it.
+    Open,
+}
+
+impl From<Ending> for State {
+    fn from(ending: Ending) -> Self {
+        match ending {
+            Ending::Done => Self::Done,
+            Ending::Failed => Self::Failed,
+            Ending::Cancelled => Self::Cancelled,
+            Ending::Abandoned => Self::Abandoned,
+            Ending::Open => Self::Open,
+        }
+    }
+}
+
+/// What a line tells of.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[serde(tag = "kind", rename_all = "snake_case")]
+pub(crate) enum What {
+    /// A walked or called section.
+    Section { name: String },
+    /// A task or an arm of a fanout.
+    Task {
+        id: String,
+        target: String,
+        origin: TaskOrigin,
+    },
+    /// A model round. What a server did not report is unknown.
+    Round {
+        round: String,
+        model: String,
+        input_tokens: Option<u64>,
+        output_tokens: Option<u64>,
+        finish_reason: Option<String>,
+        error: Option<String>,
+    },
+    /// A call of a Pack's tool.
+    Tool { tool: String, error: Option<String> },
+    /// A store operation.
+    Store {
+        operation: &'static str,
+        path: String,
+        error: Option<&'static str>,
+    },
+    /// A sleep.
+    Timer { millis: u64 },
+    /// A `log` call.
+    Log { message: String },
+}
+
+/// The timeline of a run that started at this instant, in UTC microseconds since the Unix epoch.
+pub(crate) fn of(database: &Database, run: RunId, started: i64) -> Result<Vec<Line>, RecordError> {
+    let mut builder = Builder {
+        started,
+        lines: Vec::new(),
+        nesting: Nesting::new(None),
+    };
+    let mut effects = database.effects(run)?.peekable();
+    for event in database.events(run)? {
+        let event = event?;
+        // A step reports its events before what it asks for is performed.
+        let earlier = |effect: &Result<RecordedEffect, _>| match (effect, event.step) {
+            (Ok(effect), step) => step.is_some_and(|step| effect.step < step),
+            (Err(_), _) => true,
+        };
+        while let Some(effect) = effects.next_if(earlier) {
+            builder.effect(&effect?);
+        }
+        builder.event(&event);
+    }
+    for effect in effects {
+        builder.effect(&effect?);
+    }
+    Ok(builder.lines)
+}
+
+struct Builder {
+    started: i64,
+    lines: Vec<Line>,
+    /// The lines of the open sections and tasks; `None` for the run itself.
+    nesting: Nesting<Option<usize>>,
+}
+
+impl Builder {
+    fn event(&mut self, recorded: &RecordedEvent) {
+        let RecordedEvent { at, event, .. } = recorded;
+        let at = at.saturating_sub(self.started);
+        let Self { lines, nesting, .. } = self;
+        let closed = nesting.event(event, |parent, opening| {
+            let depth = depth(lines, *parent);
+            lines.push(opened(at, depth, opening));
+            Some(lines.len() - 1)
+        });
+        for (line, ending) in closed {
+            if let Some(line) = line.and_then(|line| self.lines.get_mut(line)) {
+                line.took = Some(at.saturating_sub(line.at));
+                line.state = ending.into();
+            }
+        }
+        self.log(at, event);
+    }
+
+    fn log(&mut self, at: i64, event: &Event) {
+        if let EventKind::Lua { message } = &event.kind {
+            let parent = *self.nesting.innermost(&event.provenance.task);
+            self.lines.push(Line {
+                at,
+                took: None,
+                depth: depth(&self.lines, parent),
+                state: State::Done,
+                what: What::Log {
+                    message: message.clone(),
+                },
+            });
+        }
+    }
+
+    fn effect(&mut self, recorded: &RecordedEffect) {
+        let parent = *self.nesting.innermost(&recorded.effect.task);
+        let answer = recorded.answer.as_ref();
+        let state = match answer {
+            _ if recorded.dropped => State::Cancelled,
+            Some(Answer::Dropped) => State::Cancelled,
+            None => State::Open,
+            Some(answer) if failed(answer) => State::Failed,
+            Some(_) => State::Done,
+        };
+        self.lines.push(Line {
+            at: recorded.at.saturating_sub(self.started),
+            took: recorded.answered_at.map(|at| at.saturating_sub(recorded.at)),
+            depth: depth(&self.lines, parent),
+            state,
+            what: performed(&recorded.effect.kind, answer),
+        });
+    }
+}
+
+/// The depth of a line below this one.
+fn depth(lines: &[Line], parent: Option<usize>) -> usize {
+    parent.and_then(|line| lines.get(line)).map_or(0, |line| line.depth + 1)
+}
+
+fn opened(at: i64, depth: usize, opening: Opening<'_>) -> Line {
+    let what = match opening {
+        Opening::Section { name, .. } => What::Section { name: name.to_owned() },
+        Opening::Task { task, target, origin } => What::Task {
+            id: task.to_string(),
+            target: target.to_owned(),
+            origin,
+        },
+    };
+    Line {
+        at,
+        took: None,
+        depth,
+        state: State::Open,
+        what,
+    }
+}
+
+fn failed(answer: &Answer) -> bool {
+    match answer {
+        Answer::Model(outcome) => matches!(**outcome, Outcome::Err(_)),
+        Answer::Tool(outcome) => matches!(outcome, Outcome::Err(_)),
+        Answer::Store(outcome) => matches!(outcome, Outcome::Err(_)),
+        Answer::Timer | Answer::Dropped => false,
+    }
+}
+
+/// An effect, with what its answer tells.
+fn performed(kind: &EffectKind, answer: Option<&Answer>) -> What {
+    match kind {
+        EffectKind::ModelRound(round) => {
+            let outcome = match answer {
+                Some(Answer::Model(outcome)) => Some(&**outcome),
+                _ => None,
+            };
+            let (usage, finish_reason, error) = match outcome {
+                Some(Outcome::Ok(reply)) => (reply.usage, reply.finish_reason.clone(), None),
+                Some(Outcome::Err(error)) => (error.usage, error.finish_reason.clone(), Some(error.to_string())),
+                None => (None, None, None),
+            };
+            let Usage {
+                prompt_tokens,
+                completion_tokens,
+                ..
+            } = usage.unwrap_or_default();
+            What::Round {
+                round: round.round.as_str().to_owned(),
+                model: round.model.name().to_owned(),
+                input_tokens: prompt_tokens,
+                output_tokens: completion_tokens,
+                finish_reason,
+                error,
+            }
+        }
+        EffectKind::ToolCall(call) => What::Tool {
+            tool: call.tool.clone(),
+            error: match answer {
+                Some(Answer::Tool(Outcome::Err(failure))) => Some(failure.message.clone()),
+                _ => None,
+            },
+        },
+        EffectKind::Store(call) => What::Store {
+            operation: call.op.name().as_str(),
+            path: call.op.path().to_owned(),
+            error: match answer {
+                Some(Answer::Store(Outcome::Err(failure))) => Some(failure.reason().as_str()),
+                _ => None,
+            },
+        },
+        EffectKind::Timer { millis } => What::Timer { millis: *millis },
+    }
+}

@@ -1,0 +1,87 @@
+//! `runvil completions` and `runvil man`.
+
+mod common;
+
+use common::Place;
+
+/// The commands, as the help lists them.
+fn commands(place: &Place) -> Vec<String> {
+    let help = place.runvil(["--help"]).run();
+    let list = help.stdout.split_once("Commands:\n").expect("the commands").1;
+    let list = list.split("\n\n").next().expect("the commands");
+    // A line that goes on with a description stands further in.
+    let first = |line: &str| {
+        let entry = line.strip_prefix("  ").filter(|entry| !entry.starts_with(' '))?;
+        entry.split_whitespace().next().map(str::to_owned)
+    };
+    list.lines()
+        .filter_map(first)
+        .filter(|command| command != "help")
+        .collect()
+}
+
+#[test]
+fn each_shell_has_completions_for_every_command() {
+    let place = Place::new();
+    let commands = commands(&place);
+    assert!(commands.len() >= 8, "{commands:?}");
+    for shell in ["bash", "elvish", "fish", "powershell", "zsh"] {
+        let run = place.runvil(["completions", shell]).run();
+        assert_eq!((run.status, run.stderr.as_str()), (Some(0), ""), "{run:#?}");
+        for command in &commands {
+            assert!(run.stdout.contains(command.as_str()), "{shell}: {command}");
+        }
+        assert!(run.stdout.contains("store-mode"), "{shell}");
+    }
+}
+
+#[test]
+fn a_shell_that_is_not_known_is_refused_with_the_known_ones() {
+    Place::new()
+        .runvil(["completions", "csh"])
+        .run()
+        .refused(2, "invalid value 'csh'")
+        .says("zsh");
+}
+
+#[cfg(unix)]
+#[test]
+fn bash_completes_a_command_by_the_script() {
+    let place = Place::new();
+    let script = place.runvil(["completions", "bash"]).run().stdout;
+    let script = place.file("completions.bash", script);
+    let probe = format!(
+        "source {}; COMP_WORDS=(runvil mod); COMP_CWORD=1; _runvil runvil mod runvil; echo \"${{COMPREPLY[@]}}\"",
+        script.display()
+    );
+    let Ok(output) = std::process::Command::new("bash").args(["-c", &probe]).output() else {
+        // A machine without bash has nothing to complete.
+        return;
+    };
+    assert_eq!(String::from_utf8_lossy(&output.stdout), "models\n", "{output:?}");
+}
+
+#[test]
+fn the_manual_has_a_page_for_every_command() {
+    let place = Place::new();
+    let page = place.runvil(["man"]).run();
+    assert_eq!((page.status, page.stderr.as_str()), (Some(0), ""), "{page:#?}");
+    assert!(page.stdout.contains(".TH runvil 1"), "{page:#?}");
+    place.runvil(["man", "--dir", "share/man1"]).run().completed("");
+    for command in commands(&place) {
+        let page = place.runvil(["man", &command]).run();
+        assert_eq!(page.status, Some(0), "{page:#?}");
+        assert!(page.stdout.contains(&format!(".TH runvil-{command} 1")), "{page:#?}");
+        assert_eq!(place.read(&format!("share/man1/runvil-{command}.1")), page.stdout);
+    }
+    assert_eq!(place.read("share/man1/runvil.1"), place.runvil(["man"]).run().stdout);
+}
+
+#[test]
+fn a_page_of_no_command_is_refused() {
+    Place::new()
+        .runvil(["man", "fly"])
+        .run()
+        .refused(2, "there is no command `fly`")
+        .says("runvil help");
+}
