@@ -48,7 +48,7 @@ pub enum Unsupported {
 #[derive(Debug, Clone, PartialEq)]
 #[cfg_attr(
     not(feature = "inference"),
-    expect(dead_code, reason = "some of the sizes matter to the computation alone")
+    allow(dead_code, reason = "some of the sizes matter to the computation alone")
 )]
 pub(crate) struct Dimensions {
     pub(crate) architecture: Architecture,

@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::{
     architecture::{Dimensions, Unsupported},
-    gguf::{Gguf, GgufError, TensorKind},
+    gguf::{Gguf, GgufError, Tensor, TensorKind},
 };
 
 /// Where a file keeps its chat template.
@@ -80,7 +80,7 @@ impl ModelFacts {
                 .filter(|c| !c.is_control())
                 .collect(),
             architecture: gguf.text("general.architecture").unwrap_or_default().to_owned(),
-            parameters: gguf.tensors.values().map(|tensor| tensor.numbers()).sum(),
+            parameters: gguf.tensors.values().map(Tensor::numbers).sum(),
             quantization: most_of(gguf).map_or("", TensorKind::name).to_owned(),
             context: u32::try_from(dimensions.context).unwrap_or(u32::MAX),
             memory: weights + dimensions.cache_bytes_per_token() * context.min(FIRST_TOKENS) + OVERHEAD_BYTES,
@@ -111,7 +111,7 @@ fn most_of(gguf: &Gguf) -> Option<TensorKind> {
     kinds.dedup();
     kinds.into_iter().max_by_key(|kind| {
         let of_kind = gguf.tensors.values().filter(|tensor| tensor.kind == *kind);
-        of_kind.map(|tensor| tensor.numbers()).sum::<u64>()
+        of_kind.map(Tensor::numbers).sum::<u64>()
     })
 }
 
