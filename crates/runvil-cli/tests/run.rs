@@ -286,13 +286,18 @@ fn a_result_that_nobody_reads_is_no_panic() {
 fn nothing_is_asked_of_an_endpoint_that_a_prompt_does_not_need() {
     let place = Place::new();
     place
-        .runvil(["run".as_ref(), shipped("echo.md").as_os_str(), "x".as_ref()])
+        .runvil([
+            "run".as_ref(),
+            "--no-record".as_ref(),
+            shipped("echo.md").as_os_str(),
+            "x".as_ref(),
+        ])
         .server("unneeded")
         .run()
         .completed("x");
     assert!(Server::shared().requests("unneeded", "models").is_empty());
     assert!(
         fs::read_dir(place.path(".")).expect("a directory").next().is_none(),
-        "a run leaves nothing behind"
+        "a run leaves nothing behind but its record"
     );
 }
