@@ -51,14 +51,14 @@ fn bash_completes_a_command_by_the_script() {
     let script = place.runvil(["completions", "bash"]).run().stdout;
     let script = place.file("completions.bash", script);
     let probe = format!(
-        "source {}; COMP_WORDS=(runvil mod); COMP_CWORD=1; _runvil runvil mod runvil; echo \"${{COMPREPLY[@]}}\"",
+        "source {}; COMP_WORDS=(runvil comp); COMP_CWORD=1; _runvil runvil comp runvil; echo \"${{COMPREPLY[@]}}\"",
         script.display()
     );
     let Ok(output) = std::process::Command::new("bash").args(["-c", &probe]).output() else {
         // A machine without bash has nothing to complete.
         return;
     };
-    assert_eq!(String::from_utf8_lossy(&output.stdout), "models\n", "{output:?}");
+    assert_eq!(String::from_utf8_lossy(&output.stdout), "completions\n", "{output:?}");
 }
 
 #[test]
