@@ -37,6 +37,7 @@ pub(crate) enum Command {
     Check(CheckArgs),
     Contract(ContractArgs),
     Test(TestArgs),
+    Model(ModelArgs),
     New(NewArgs),
     Models(ModelsArgs),
     Completions(CompletionsArgs),
@@ -62,7 +63,7 @@ pub(crate) struct RunArgs {
     /// Where to write the text of the prompt's declared output file, once the run completed.
     #[arg(long, value_name = "FILE")]
     pub(crate) output: Option<PathBuf>,
-    /// The model that every role is bound to, by the name that the endpoint lists it under.
+    /// The model that every role is bound to: the name that the endpoint lists it under, or `local/NAME`.
     #[arg(long, value_name = "ID")]
     pub(crate) model: Option<String>,
     /// The run's name, which its events carry.
@@ -253,4 +254,35 @@ pub(crate) struct TestArgs {
     /// Show a line-by-line comparison below a failed case.
     #[arg(long)]
     pub(crate) diff: bool,
+}
+
+/// Manage the models that are installed on this machine and answer without a server.
+///
+/// An installed model is asked for as `local/NAME`. It is the current model where nothing else names one.
+#[derive(Debug, Args)]
+pub(crate) struct ModelArgs {
+    #[command(subcommand)]
+    pub(crate) command: ModelCommand,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum ModelCommand {
+    /// Install a model: copy its GGUF file into the user's data folder.
+    Add {
+        /// The name to install it under: lowercase letters, digits, `.`, `_` and `-`.
+        name: String,
+        /// The GGUF file of an instruct model.
+        file: PathBuf,
+    },
+    /// List the installed models.
+    List {
+        /// Print one JSON array, with the digest of each file.
+        #[arg(long)]
+        json: bool,
+    },
+    /// Remove an installed model.
+    Remove {
+        /// The name that it is installed under.
+        name: String,
+    },
 }

@@ -6,6 +6,7 @@ pub(crate) mod contract;
 pub(crate) mod diff;
 pub(crate) mod fork;
 pub(crate) mod man;
+pub(crate) mod model;
 pub(crate) mod models;
 pub(crate) mod new;
 pub(crate) mod prune;

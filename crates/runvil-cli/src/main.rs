@@ -13,6 +13,7 @@ mod exit;
 mod files;
 mod heap;
 mod live;
+mod local;
 mod logging;
 mod models;
 mod narrate;
@@ -69,6 +70,7 @@ fn main() -> std::process::ExitCode {
         Command::Check(args) => commands::check::check(&args),
         Command::Contract(args) => commands::contract::contract(&args),
         Command::Test(args) => commands::test::test(&args),
+        Command::Model(args) => commands::model::model(&args),
         Command::New(args) => commands::new::new(&args),
         Command::Models(args) => commands::models::models(&args),
         Command::Completions(args) => commands::completions::completions(&args),

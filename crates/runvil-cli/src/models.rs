@@ -10,7 +10,7 @@ use runvil_model::{
 };
 use runvil_web::GatewaySearch;
 
-use crate::{config::Config, exit::Fault};
+use crate::{config::Config, exit::Fault, local};
 
 /// How long the model list may take, at most.
 const LIST_TIMEOUT: Duration = Duration::from_secs(30);
@@ -125,12 +125,13 @@ pub(crate) async fn access(
     named: Option<&str>,
     declares_roles: bool,
 ) -> Result<ModelAccess, Fault> {
-    let backend = gate.map(|gate| Arc::clone(&gate.backend));
+    let backend = local::backend(gate.map(|gate| Arc::clone(&gate.backend)))?;
     let name = named.or(config.model.id.as_deref()).map(without_server);
     let current = match (gate, name) {
         // Without roles nothing of the prompt can ask for a model.
         _ if !declares_roles => None,
-        (None, None) => None,
+        (_, Some(name)) if local::is_asked_for(name) => Some(local::find(name)?),
+        (None, None) => local::list()?.into_iter().next(),
         (None, Some(name)) => Some(assumed(name)?),
         (Some(gate), None) => Some(gate.look_up(None, &config.limits).await?),
         (Some(gate), Some(name)) => Some(known(gate, config, name).await?),
@@ -176,7 +177,7 @@ pub(crate) fn configured(model: ModelInfo, config: &Config) -> ModelInfo {
     if said
         .id
         .as_deref()
-        .is_some_and(|id| without_server(id) != model.id.name())
+        .is_some_and(|id| without_server(id) != model.id.name() && id != model.id.to_string())
     {
         return model;
     }

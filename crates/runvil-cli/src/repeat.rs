@@ -75,8 +75,8 @@ impl Known {
         (Prompt::hash_of(&source) != self.run.start.prompt_hash).then_some(source)
     }
 
-    /// Says what is not as it was when the run was recorded.
-    pub(crate) fn tell_changes(&self, config: &Config, gate: Option<&Gate>) {
+    /// Says what is not as it was when the run was recorded. `is_recorded_text` tells whether the recorded prompt is run.
+    pub(crate) fn tell_changes(&self, config: &Config, gate: Option<&Gate>, is_recorded_text: bool) {
         if self.settings.version != record::VERSION {
             out::note(format_args!(
                 "note: the run was recorded by version {}, this is version {}",
@@ -84,15 +84,11 @@ impl Known {
                 record::VERSION
             ));
         }
-        if let Some(file) = &self.run.file {
+        if let Some(file) = self.run.file.as_ref().filter(|_| is_recorded_text) {
             if self.edited().is_some() {
-                out::note(format_args!(
-                    "note: {file} was edited since; the run goes on with the recorded text"
-                ));
+                out::note(format_args!("note: {file} was edited since; the recorded text is run"));
             } else if !Path::new(file).exists() {
-                out::note(format_args!(
-                    "note: {file} is gone; the run goes on with the recorded text"
-                ));
+                out::note(format_args!("note: {file} is gone; the recorded text is run"));
             }
         }
         let was = |endpoint: &Option<String>| endpoint.clone().unwrap_or_else(|| "none".to_owned());
@@ -108,12 +104,12 @@ impl Known {
             && without_server(now) != was.id.name()
         {
             out::note(format_args!(
-                "note: the model under [model] is {now} now; the run goes on with {}",
+                "note: the model under [model] is {now} now; {} is asked",
                 was.id.name()
             ));
         }
         if config.limits != self.start().facts.limits {
-            out::note("note: the limits under [limits] have changed; the run goes on with the recorded ones");
+            out::note("note: the limits under [limits] have changed; the recorded ones hold");
         }
     }
 

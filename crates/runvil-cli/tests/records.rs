@@ -204,6 +204,32 @@ fn a_fork_has_the_same_answers_up_to_an_effect_and_its_own_behind_it() {
 }
 
 #[test]
+fn what_has_changed_is_said_before_anything_runs() {
+    let place = place();
+    let prompt = place.prompt(ASKS, TWO_ROUNDS);
+    place
+        .runvil(["run"])
+        .server("echo+said")
+        .run_file(&prompt, "x")
+        .completed("one xtwo");
+    let text = fs::read_to_string(&prompt).expect("the prompt");
+    fs::write(&prompt, text.replace("'two'", "'three'")).expect("the prompt");
+    place.file(
+        "runvil.toml",
+        "[record]\npath = 'kept/runs.db'\n[limits]\nconcurrency = 2\n[model]\nid = 'second'\n",
+    );
+    place
+        .runvil(["fork", "last", "--at", "2"])
+        .server("echo+elsewhere")
+        .run()
+        .completed("one xtwo")
+        .says("prompt.md was edited since; the recorded text is run")
+        .says("echo+elsewhere now")
+        .says("the model under [model] is second now; first is asked")
+        .says("the limits under [limits] have changed");
+}
+
+#[test]
 fn no_key_enters_a_record() {
     const PLANTED: [&str; 4] = [
         "planted-in-the-key",

@@ -47,6 +47,7 @@ async fn start(
     answer: Option<Answer>,
 ) -> Result<Exit, Fault> {
     let gate = Gate::open(config)?;
+    known.tell_changes(config, gate.as_ref(), args.prompt.is_none());
     let until = EffectId(args.at);
     if let Some(directory) = &known.settings.store.directory {
         out::note(format_args!(

@@ -29,7 +29,7 @@ pub(crate) fn resume(args: &ResumeArgs) -> Result<Exit, Fault> {
 
 async fn go_on(args: &ResumeArgs, config: &Config, known: &Known, writer: &Arc<RunWriter>) -> Result<Exit, Fault> {
     let gate = Gate::open(config)?;
-    known.tell_changes(config, gate.as_ref());
+    known.tell_changes(config, gate.as_ref(), true);
     let unknown = match args.on_unknown {
         UnknownWork::Ask => OnUnknown::Ask,
         UnknownWork::Repeat => OnUnknown::Repeat,
@@ -82,6 +82,8 @@ fn ask(error: &ResumeError) -> Option<OnUnknown> {
         if io::stdin().lock().read_line(&mut line).ok()? == 0 {
             return None;
         }
+        // The terminal shows what is typed, the end of the line with it.
+        screen().answered(true);
         match line.trim() {
             "r" | "repeat" => return Some(OnUnknown::Repeat),
             "f" | "fail" => return Some(OnUnknown::Fail),

@@ -106,6 +106,7 @@ impl Place {
         vec![
             ("HOME", text(self.path("home"))),
             ("XDG_CONFIG_HOME", text(self.path("config"))),
+            ("XDG_DATA_HOME", text(self.path("data"))),
             ("RUNVIL_GATEWAY_URL", Server::shared().root(behaviour)),
         ]
     }
