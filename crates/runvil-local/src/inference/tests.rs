@@ -121,7 +121,14 @@ async fn a_reply_ends_where_the_window_does() {
 async fn a_stop_text_ends_the_reply() {
     let (_root, models) = models(&Tiny::llama(), greedy());
     let (whole, _) = complete(&models, &round("hi")).await.expect("a reply");
-    let middle: String = whole.text.chars().skip(2).take(2).collect();
+    // A text that the reply does not begin with.
+    let starts = whole.text.char_indices().skip(1);
+    let middle = starts.map(|(at, character)| &whole.text[at..at + character.len_utf8()]);
+    let middle = middle
+        .into_iter()
+        .find(|text| !whole.text.starts_with(text))
+        .expect("a reply of several characters")
+        .to_owned();
     let stopped = LocalModels::new(
         models.library().clone(),
         LocalOptions {
