@@ -17,6 +17,9 @@ use crate::{
 /// How long a write waits for another process.
 const PATIENCE: Duration = Duration::from_secs(30);
 
+/// How many pages the write-ahead log may hold before they go into the database, which waits for the disk: 32 MiB.
+const LOG_PAGES: u32 = 8192;
+
 /// How many prepared statements a connection keeps.
 const STATEMENTS: usize = 64;
 
@@ -110,6 +113,7 @@ impl Database {
         connection
             .pragma_update(None, "journal_mode", "wal")
             .and_then(|()| connection.pragma_update(None, "synchronous", "normal"))
+            .and_then(|()| connection.pragma_update(None, "wal_autocheckpoint", LOG_PAGES))
             .map_err(failed)?;
         Ok(Self::from_connection(Some(path), connection))
     }
