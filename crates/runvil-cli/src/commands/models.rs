@@ -8,6 +8,7 @@ use crate::{
     args::ModelsArgs,
     config::Config,
     exit::{Exit, Fault},
+    local,
     models::{self, Gate},
     out, runtime,
     table::{Align, Table},
@@ -15,28 +16,51 @@ use crate::{
 
 pub(crate) fn models(args: &ModelsArgs) -> Result<Exit, Fault> {
     let config = Config::load()?;
-    let gate = Gate::open(&config)?.ok_or_else(|| {
-        Fault::usage("no endpoint is configured, so there are no models to list").with_help(
-            "set RUNVIL_GATEWAY_URL, or `url` under [endpoint] in runvil.toml, to an API root such as \
-             http://127.0.0.1:8081/v1",
-        )
-    })?;
-    let url = gate.list_url();
-    let runtime = runtime::start()?;
-    let catalog = runtime.block_on(gate.catalog(&config.limits)).map_err(|problem| {
-        Fault::failure(format_args!("the models cannot be listed from {url}: {problem}"))
-            .with_help("start the endpoint, or correct RUNVIL_GATEWAY_URL or `url` under [endpoint] in runvil.toml")
-    })?;
+    let gate = Gate::open(&config)?;
+    let local = local::list()?;
+    if gate.is_none() && local.is_empty() {
+        return Err(
+            Fault::usage("no endpoint is configured, so there are no models to list").with_help(
+                "set RUNVIL_GATEWAY_URL, or `url` under [endpoint] in runvil.toml, to an API root such as \
+                 http://127.0.0.1:8081/v1",
+            ),
+        );
+    }
+    let url = gate.as_ref().map(Gate::list_url);
+    let mut catalog = match &gate {
+        Some(gate) => endpoint_catalog(gate, &config)?,
+        None => Catalog::default(),
+    };
+    catalog.models.extend(local);
     let list = entries(catalog, &config)?;
     if args.json {
         let list: Vec<Value> = list.iter().map(Entry::to_json).collect();
         out::print(format_args!("{}\n", json!({ "url": url, "models": list })))?;
-    } else if list.is_empty() {
+    } else if let (true, Some(url)) = (list.is_empty(), &url) {
         out::note(format_args!("{url} lists no models"));
     } else {
         out::print(to_table(&list))?;
     }
     Ok(Exit::Success)
+}
+
+fn endpoint_catalog(gate: &Gate, config: &Config) -> Result<Catalog, Fault> {
+    let listed = runtime::start()?.block_on(gate.catalog(&config.limits));
+    listed.map_err(|problem| {
+        let url = gate.list_url();
+        Fault::failure(format_args!("the models cannot be listed from {url}: {problem}"))
+            .with_help("start the endpoint, or correct RUNVIL_GATEWAY_URL or `url` under [endpoint] in runvil.toml")
+    })
+}
+
+/// The name by which a person asks for a model: an embedded one's has its server in front.
+fn name(model: &ModelInfo) -> String {
+    let id = model.id.to_string();
+    if local::is_asked_for(&id) {
+        id
+    } else {
+        model.id.name().to_owned()
+    }
 }
 
 /// One model, as a run would use it.
@@ -51,9 +75,9 @@ struct Entry {
 /// The models of the list in its own order. A current model that is not listed comes first.
 fn entries(catalog: Catalog, config: &Config) -> Result<Vec<Entry>, Fault> {
     let Catalog { models, assumed, .. } = catalog;
-    let named = config.model.id.as_deref().map(models::without_server);
-    let current: Option<ModelId> = match named {
-        Some(name) => Some(models::assumed(name)?.id),
+    let current: Option<ModelId> = match config.model.id.as_deref() {
+        Some(id) if local::is_asked_for(id) => Some(local::find(id)?.id),
+        Some(id) => Some(models::assumed(models::without_server(id))?.id),
         None => models.first().map(|model| model.id.clone()),
     };
     let unlisted = current
@@ -118,7 +142,7 @@ fn to_table(list: &[Entry]) -> Table<6> {
         let note = if entry.listed { "" } else { "(not listed) " };
         table.row([
             if entry.current { "*" } else { " " }.to_owned(),
-            model.id.name().to_owned(),
+            name(model),
             unsure(model.context.to_string(), assumed.context),
             unsure(thinking(model.thinking).to_owned(), assumed.thinking),
             model.provider.clone().unwrap_or_default(),
@@ -141,7 +165,7 @@ impl Entry {
         let Self { model, assumed, .. } = self;
         json!({
             "id": model.id,
-            "name": model.id.name(),
+            "name": name(model),
             "context": model.context,
             "context_assumed": assumed.context,
             "thinking": model.thinking,
