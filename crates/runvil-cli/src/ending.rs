@@ -103,12 +103,12 @@ impl Ending<'_> {
     }
 
     fn help(&self, error: &RunError) -> &'static str {
-        if self.lacks_model
-            && matches!(
-                error.kind,
-                RunErrorKind::Lua | RunErrorKind::Completion | RunErrorKind::Binding
-            )
-        {
+        let asked_for_one = match error.kind {
+            RunErrorKind::Lua | RunErrorKind::Completion | RunErrorKind::Binding => true,
+            RunErrorKind::RequirementsUnmet => error.message.contains("the H1 gate failed"),
+            _ => false,
+        };
+        if self.lacks_model && asked_for_one {
             return "the prompt declares model roles, and no model is configured; set RUNVIL_GATEWAY_URL, or `url` under \
                     [endpoint] in runvil.toml";
         }

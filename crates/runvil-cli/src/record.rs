@@ -53,7 +53,10 @@ pub(crate) fn recorder(
         file: std::path::absolute(&args.file)
             .ok()
             .map(|path| path.display().to_string()),
-        host: serde_json::to_value(settings).expect("the settings are JSON"),
+        host: serde_json::to_value(settings).map_err(|_| {
+            Fault::usage("a path on the command line is not UTF-8, so the run cannot be recorded")
+                .with_help("name the path in UTF-8, or run with --no-record")
+        })?,
         parent: None,
     };
     let writer = open(config, args.durable)?.record(facts).map_err(unrecordable)?;

@@ -45,6 +45,9 @@ pub(crate) fn remedy(error: &RunError) -> &'static str {
             "leave --input out, or declare an `input:` file in the frontmatter"
         }
         RunErrorKind::Input => "give the file with --input FILE, or - for standard input",
+        RunErrorKind::Internal if says("the run cannot be recorded") => {
+            "make room on the disk, or let go of the database, and go on with `runvil resume`; or run with --no-record"
+        }
         RunErrorKind::Internal => {
             "this is a defect of runvil and not of the prompt; please report it with the message above"
         }

@@ -20,6 +20,7 @@ use crate::{
     ending::Ending,
     exit::{Exit, Fault},
     files::{self, MAX_PROMPT_BYTES},
+    local,
     models::{Gate, without_server},
     operator::StdinOperator,
     out,
@@ -51,6 +52,28 @@ impl Known {
             settings,
             database,
         })
+    }
+
+    /// Where the prompt file was.
+    pub(crate) fn file(&self) -> &Path {
+        Path::new(self.run.file.as_deref().unwrap_or("<prompt>"))
+    }
+
+    /// Refuses to go on with a run whose model nothing leads to: it would only fail, and so end.
+    pub(crate) fn check_reach(&self, gate: Option<&Gate>) -> Result<(), Fault> {
+        match &self.start().model {
+            Some(model)
+                if self.run.outcome.is_none() && gate.is_none() && !local::is_asked_for(&model.id.to_string()) =>
+            {
+                Err(Fault::usage(format_args!(
+                    "run {}: it asks the model {}, and no endpoint is configured",
+                    self.id,
+                    model.id.name()
+                ))
+                .with_help("set RUNVIL_GATEWAY_URL, or `url` under [endpoint] in runvil.toml; the record is as it was"))
+            }
+            _ => Ok(()),
+        }
     }
 
     pub(crate) fn start(&self) -> &RunStart {
@@ -118,7 +141,7 @@ impl Known {
         let facts = &self.start().facts;
         let search: Arc<dyn SearchProvider> = Arc::new(Gate::search(gate));
         let models = ModelAccess {
-            backend: gate.map(Gate::backend),
+            backend: local::backend(gate.map(Gate::backend))?,
             current: self.start().model.clone(),
         };
         Host::builder()
@@ -157,12 +180,19 @@ impl Known {
         })
     }
 
-    /// Hands out what the run of this prompt left.
-    pub(crate) fn deliver(&self, source: &[u8], report: &RunReport, hold: &Hold) -> Result<Exit, Fault> {
+    /// Hands out what the run of this prompt left, and the text of its declared output file where that is asked for.
+    pub(crate) fn deliver(
+        &self,
+        path: &Path,
+        source: &[u8],
+        report: &RunReport,
+        hold: &Hold,
+        output: Option<&Path>,
+    ) -> Result<Exit, Fault> {
         let prompt = runvil_syntax::parse_structure(source).ok();
         let cancelled = matches!(report.outcome, RunOutcome::Cancelled);
         let exit = Ending {
-            path: Path::new(self.run.file.as_deref().unwrap_or("<prompt>")),
+            path,
             source,
             prompt: prompt.as_ref(),
             outcome: &report.outcome,
@@ -172,7 +202,7 @@ impl Known {
             lacks_model: false,
         }
         .tell()?;
-        if let (Some(Ok(text)), Some(path)) = (&report.output, &self.settings.output) {
+        if let (Some(Ok(text)), Some(path)) = (&report.output, output) {
             files::write(path, text)?;
         }
         Ok(exit)
@@ -196,10 +226,11 @@ pub(crate) struct Hold {
 }
 
 impl Hold {
-    pub(crate) fn new() -> Self {
+    /// The budget holds for what the run does from here on.
+    pub(crate) fn new(budget: Budget) -> Self {
         let control = RunControl::new();
         let grip = Grip::new(control.clone());
-        let meter = Arc::new(Meter::new(Budget::default(), grip.clone()));
+        let meter = Arc::new(Meter::new(budget, grip.clone()));
         Self { control, grip, meter }
     }
 
@@ -213,6 +244,7 @@ impl Hold {
             watch: Watch::begin(&ShowArgs::default(), &self.meter)?,
             spans: RunSpans::start(prompt, name),
             signals: tokio::spawn(signals::heed(listening, self.grip.clone())),
+            clock: tokio::spawn(Arc::clone(&self.meter).watch_time()),
         })
     }
 }
@@ -222,6 +254,7 @@ pub(crate) struct Watched {
     watch: Watch,
     spans: RunSpans,
     signals: tokio::task::JoinHandle<()>,
+    clock: tokio::task::JoinHandle<()>,
 }
 
 impl Watched {
@@ -233,6 +266,7 @@ impl Watched {
     /// Ends what is shown of a run that ended so, if it came that far.
     pub(crate) fn end(self, outcome: Option<&RunOutcome>) -> Result<(), Fault> {
         self.signals.abort();
+        self.clock.abort();
         if let Some(outcome) = outcome {
             self.spans.end(outcome);
         }

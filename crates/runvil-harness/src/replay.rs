@@ -136,6 +136,10 @@ impl<'a> Replay<'a> {
             }
             self.done.outcome = step.outcome;
         }
+        // The Engine itself completes a run, so the record of one ends with that step.
+        if let (None, Some(completed @ RunOutcome::Completed { .. })) = (&self.done.outcome, &self.recorded.outcome) {
+            self.done.divergence = difference::outcomes(Some(self.done.steps), Some(completed), None);
+        }
         Ok(())
     }
 

@@ -57,11 +57,12 @@ impl Database {
     pub fn open(path: impl Into<PathBuf>) -> Result<Self, RecordError> {
         let path = path.into();
         if let Some(folder) = path.parent().filter(|folder| !folder.as_os_str().is_empty()) {
-            fs::create_dir_all(folder).map_err(|source| RecordError::Io {
+            make_folder(folder).map_err(|source| RecordError::Io {
                 path: folder.to_owned(),
                 source,
             })?;
         }
+        make_private(&path);
         Self::connect(path)
     }
 
@@ -196,3 +197,22 @@ impl Database {
 
 /// What a database in memory is called in messages.
 const IN_MEMORY: &str = "the database in memory";
+
+/// Makes the folder of the database, which is its user's alone, and those above it.
+fn make_folder(folder: &Path) -> std::io::Result<()> {
+    let mut builder = fs::DirBuilder::new();
+    builder.recursive(true);
+    #[cfg(unix)]
+    std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
+    builder.create(folder)
+}
+
+/// Makes the file of a new database, so that nobody but its user can read what runs said. What is in its way is told when
+/// the database is opened.
+fn make_private(path: &Path) {
+    let mut options = fs::OpenOptions::new();
+    options.write(true).create_new(true);
+    #[cfg(unix)]
+    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
+    let _ = options.open(path);
+}

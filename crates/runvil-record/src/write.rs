@@ -340,7 +340,8 @@ impl Row<'_> {
         Ok(())
     }
 
-    /// The outcome, and the sums that a list of runs shows.
+    /// The outcome, and the sums that a list of runs shows. A count that no server can mean must not keep a run from
+    /// ending: more than 2^40 tokens of a round count as that many.
     fn end(&mut self, outcome: &RunOutcome) -> rusqlite::Result<()> {
         let ending = self.fold(outcome)?;
         self.connection.execute(
@@ -348,7 +349,7 @@ impl Row<'_> {
                  effects = (SELECT count(*) FROM effects WHERE run = ?1), \
                  rounds = (SELECT count(*) FROM effects WHERE run = ?1 AND kind = 'model_round'), \
                  (prompt_tokens, completion_tokens, unreported) = (\
-                     SELECT sum(a.prompt_tokens), sum(a.completion_tokens), \
+                     SELECT sum(min(a.prompt_tokens, 1 << 40)), sum(min(a.completion_tokens, 1 << 40)), \
                          count(*) - min(count(a.prompt_tokens), count(a.completion_tokens)) \
                      FROM answers a JOIN effects e ON e.run = a.run AND e.effect = a.effect \
                      WHERE a.run = ?1 AND e.kind = 'model_round' AND a.body IS NOT NULL) \

@@ -18,7 +18,7 @@ use crate::{
 
 pub(crate) fn fork(args: &ForkArgs) -> Result<Exit, Fault> {
     let config = Config::load()?;
-    let database = record::open(&config, false)?;
+    let database = record::survive(record::open_existing(&config)?, &config, false)?;
     let id = record::find(&database, &args.run)?;
     let known = Known::read(database, id)?;
     let until = EffectId(args.at);
@@ -68,7 +68,7 @@ async fn start(
     };
     let writer = known.database.record(facts)?;
     let id = writer.id();
-    let hold = Hold::new();
+    let hold = Hold::new(config.budget);
     let mut launch = known.launch(source.clone(), hold.control.clone())?;
     launch.recorder = Some(Arc::new(writer));
     let fork = Fork {
@@ -84,7 +84,9 @@ async fn start(
         Fault::failure(format_args!("run {}: {error}", known.id)).with_help("check the disk that holds the records")
     })?;
     out::note(format_args!("note: forked as run {id}"));
-    known.deliver(&source, &report, &hold)
+    // The output file belongs to the run that this one left.
+    let path = args.prompt.as_deref().unwrap_or_else(|| known.file());
+    known.deliver(path, &source, &report, &hold, None)
 }
 
 /// Another answer for an effect, of the effect's own kind.

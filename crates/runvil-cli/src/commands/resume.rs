@@ -22,30 +22,38 @@ pub(crate) fn resume(args: &ResumeArgs) -> Result<Exit, Fault> {
     let config = Config::load()?;
     let database = record::survive(record::open_existing(&config)?, &config, args.durable)?;
     let id = record::find(&database, &args.run)?;
-    let writer = Arc::new(database.resume(id)?);
     let known = Known::read(database, id)?;
-    on_runtime(go_on(args, &config, &known, &writer))
+    let gate = Gate::open(&config)?;
+    known.check_reach(gate.as_ref())?;
+    let writer = Arc::new(known.database.resume(id)?);
+    on_runtime(go_on(args, &config, &known, gate.as_ref(), &writer))
 }
 
-async fn go_on(args: &ResumeArgs, config: &Config, known: &Known, writer: &Arc<RunWriter>) -> Result<Exit, Fault> {
-    let gate = Gate::open(config)?;
-    known.tell_changes(config, gate.as_ref(), true);
+async fn go_on(
+    args: &ResumeArgs,
+    config: &Config,
+    known: &Known,
+    gate: Option<&Gate>,
+    writer: &Arc<RunWriter>,
+) -> Result<Exit, Fault> {
+    known.tell_changes(config, gate, true);
     let unknown = match args.on_unknown {
         UnknownWork::Ask => OnUnknown::Ask,
         UnknownWork::Repeat => OnUnknown::Repeat,
         UnknownWork::Fail => OnUnknown::Fail,
     };
-    let hold = Hold::new();
-    let report = match attempt(known, gate.as_ref(), writer, &hold, unknown).await? {
+    let hold = Hold::new(config.budget);
+    let report = match attempt(known, gate, writer, &hold, unknown).await? {
         Ok(report) => report,
         Err(error @ ResumeError::Unknown(_)) => {
             let unknown = ask(&error).ok_or_else(|| refused(known.id, &error))?;
-            let again = attempt(known, gate.as_ref(), writer, &hold, unknown).await?;
+            let again = attempt(known, gate, writer, &hold, unknown).await?;
             again.map_err(|error| refused(known.id, &error))?
         }
         Err(error) => return Err(refused(known.id, &error)),
     };
-    known.deliver(&known.run.source, &report, &hold)
+    let output = known.settings.output.as_deref();
+    known.deliver(known.file(), &known.run.source, &report, &hold, output)
 }
 
 /// Tries to go on. A failure leaves the record as it was.

@@ -14,7 +14,7 @@ pub struct Sampling {
     pub top_p: f64,
     /// Where the random numbers of each round start. The same request with the same seed has the same reply.
     pub seed: u64,
-    /// The most tokens of a reply; `None` leaves it to the context window.
+    /// The most tokens of a reply, where the request does not say; `None` leaves it to the context window.
     pub max_tokens: Option<u32>,
 }
 
@@ -25,7 +25,8 @@ impl Default for Sampling {
             temperature: 0.2,
             top_p: 0.9,
             seed: 0,
-            max_tokens: None,
+            // A small model that has lost its thread goes round in circles, and does not end by itself.
+            max_tokens: Some(1024),
         }
     }
 }
