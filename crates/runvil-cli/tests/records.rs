@@ -287,3 +287,45 @@ fn no_key_enters_a_record() {
     }
     assert!(searched > 10_000, "{searched}");
 }
+
+#[test]
+fn token_counts_that_no_server_can_mean_do_not_keep_a_run_from_ending() {
+    let place = place();
+    let prompt = place.prompt(ASKS, TWO_ROUNDS);
+    let ran = place
+        .runvil(["run"])
+        .server("usage-18446744073709551615-5+absurd")
+        .run_file(&prompt, "x");
+    assert_eq!(ran.status, Some(0), "{ran:#?}");
+    let page = database(&place).runs(&RunFilter::default(), None, 1).expect("the runs");
+    assert!(page.runs[0].outcome.is_some());
+}
+
+#[test]
+fn a_record_that_lost_its_end_is_not_the_same() {
+    let place = place();
+    let prompt = place.prompt(ASKS, TWO_ROUNDS);
+    place
+        .runvil(["run"])
+        .server("echo+cut-off")
+        .run_file(&prompt, "x")
+        .completed("one xtwo");
+    let connection = rusqlite::Connection::open(records(&place)).expect("the database");
+    connection
+        .execute("DELETE FROM steps WHERE step >= 2", [])
+        .expect("rows are deleted");
+    drop(connection);
+    assert_eq!(place.runvil(["replay", "last"]).run().status, Some(1));
+}
+
+#[cfg(unix)]
+#[test]
+fn the_database_is_its_users_alone() {
+    use std::os::unix::fs::PermissionsExt as _;
+
+    let place = place();
+    let prompt = place.prompt("", "## A\n\n```lua\nreturn 'x'\n```\n");
+    place.runvil(["run"]).run_file(&prompt, "").completed("x");
+    let mode = |path: PathBuf| fs::metadata(path).expect("it is there").permissions().mode() & 0o777;
+    assert_eq!((mode(records(&place)), mode(place.path("kept"))), (0o600, 0o700));
+}
