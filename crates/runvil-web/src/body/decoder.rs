@@ -8,6 +8,9 @@ use flate2::write::MultiGzDecoder;
 /// The buffer that the Brotli decoder passes its output through, in bytes.
 const BROTLI_BUFFER: usize = 16 * 1024;
 
+/// The room that a body gets at first, in bytes.
+const SMALL: usize = 64 * 1024;
+
 /// Undoes a body's content encoding.
 pub(super) enum Decoder {
     Identity(Capped),
@@ -92,6 +95,12 @@ impl Write for Capped {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         let room = self.cap - self.bytes.len();
         let taken = bytes.len().min(room);
+        let needed = self.bytes.len() + taken;
+        if needed > self.bytes.capacity() {
+            // A buffer that grows is held twice while it moves, so a large body gets all of its room at once.
+            let size = if needed <= SMALL { SMALL.min(self.cap) } else { self.cap };
+            self.bytes.reserve_exact(size - self.bytes.len());
+        }
         self.bytes.extend_from_slice(&bytes[..taken]);
         if bytes.len() > room {
             self.full = true;

@@ -200,3 +200,38 @@ fn an_encoding_that_was_not_asked_for_is_broken() {
         whole("12")
     );
 }
+
+/// A body that never ends.
+struct Endless(Bytes);
+
+#[async_trait::async_trait]
+impl HttpBody for Endless {
+    async fn chunk(&mut self) -> Result<Option<Bytes>, BodyError> {
+        Ok(Some(self.0.clone()))
+    }
+}
+
+#[test]
+fn reading_holds_the_cap_and_little_more() {
+    const CAP: usize = 4 << 20;
+    const REST: u64 = 256 * 1024;
+
+    let bomb = gzip(&"x".repeat(64 << 20));
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .build()
+        .expect("a runtime");
+    let most = |headers: &[(&'static str, &str)], chunk: &Bytes| {
+        let response = response(headers, Endless(chunk.clone()));
+        let mut body = None;
+        let held = allocation_counter::measure(|| body = Some(runtime.block_on(read(response, CAP, OverCap::Cut))));
+        let read = body.and_then(Result::ok).map(|body| (body.bytes.len(), body.cut));
+        assert_eq!(read, Some((CAP, true)));
+        held.bytes_max
+    };
+    for held in [
+        most(&[], &Bytes::from(vec![b'x'; 65_536])),
+        most(&[("content-encoding", "gzip")], &bomb),
+    ] {
+        assert!(held <= CAP as u64 + REST, "{held} bytes");
+    }
+}
