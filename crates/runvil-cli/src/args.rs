@@ -1,17 +1,19 @@
 //! The command line.
 
+mod drive;
 mod helpers;
 mod records;
+mod repeat;
 
 use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use serde::{Deserialize, Serialize};
 
-use crate::{budget::Seconds, event_lines::EventSink};
-
+pub(crate) use drive::{BudgetArgs, DriveArgs, EventArgs, ShowArgs};
 pub(crate) use helpers::{CompletionsArgs, ManArgs, ModelsArgs, NewArgs, Template};
 pub(crate) use records::{DiffArgs, EndedAs, PruneArgs, RunsArgs, TimelineArgs};
+pub(crate) use repeat::{ChangedFiles, ForkArgs, ReplayArgs, ResumeArgs, UnknownWork};
 
 /// Run, check and test Runvil prompts.
 ///
@@ -28,8 +30,8 @@ pub(crate) struct Cli {
 pub(crate) enum Command {
     Run(Box<RunArgs>),
     Replay(ReplayArgs),
-    Resume(ResumeArgs),
-    Fork(ForkArgs),
+    Resume(Box<ResumeArgs>),
+    Fork(Box<ForkArgs>),
     Runs(RunsArgs),
     Show(TimelineArgs),
     Diff(DiffArgs),
@@ -93,45 +95,8 @@ pub(crate) struct RunArgs {
     /// Have the record survive a loss of power, too: each write of it waits for the disk.
     #[arg(long, conflicts_with = "no_record")]
     pub(crate) durable: bool,
-    #[command(flatten, next_help_heading = "Budgets")]
-    pub(crate) budget: BudgetArgs,
-    #[command(flatten, next_help_heading = "What is shown")]
-    pub(crate) show: ShowArgs,
-}
-
-// What a run may use. As a doc comment, this would take the place of the command's own.
-#[derive(Debug, Clone, Default, Args)]
-pub(crate) struct BudgetArgs {
-    /// Cancel the run before it makes more model rounds than that.
-    #[arg(long, value_name = "N")]
-    pub(crate) max_rounds: Option<u64>,
-    /// Cancel the run once its requests and replies together took more tokens, as far as the server reports them.
-    #[arg(long, value_name = "N")]
-    pub(crate) max_total_tokens: Option<u64>,
-    /// Cancel the run after so many seconds, waiting for the operator included.
-    #[arg(long, value_name = "SECONDS")]
-    pub(crate) max_seconds: Option<Seconds>,
-}
-
-// What is shown of a run. As a doc comment, this would take the place of the command's own.
-#[derive(Debug, Clone, Default, Args)]
-pub(crate) struct ShowArgs {
-    /// Show nothing but the result and what went wrong.
-    #[arg(long, short, conflicts_with = "verbose")]
-    pub(crate) quiet: bool,
-    /// Tell each section, task, round and tool call on standard error, also where nobody watches.
-    #[arg(long, short)]
-    pub(crate) verbose: bool,
-    /// Print one JSON object to standard output in place of the result: the outcome, the result or the error, the usage.
-    #[arg(long)]
-    pub(crate) json: bool,
-    /// Write each event as a line of JSON, as soon as it happens: `jsonl` to standard error, which then shows nothing
-    /// else of the run, `jsonl:FILE` to a file.
-    #[arg(long, value_name = "jsonl[:FILE]")]
-    pub(crate) events: Option<EventSink>,
-    /// Debug mode: the run also reports Request and Response events, with the raw bodies of each model round.
-    #[arg(long)]
-    pub(crate) debug: bool,
+    #[command(flatten)]
+    pub(crate) drive: DriveArgs,
 }
 
 /// The storage modes.
@@ -144,71 +109,6 @@ pub(crate) enum StoreMode {
     Ask,
     /// Only changes to files that end in `.md` go through.
     Plan,
-}
-
-/// Repeat a recorded run with its recorded answers, and compare every event and request.
-///
-/// No model, no tool and no store is asked. If the prompt file was edited since, or another file is given, that one is run,
-/// and the first difference is shown. Exit status: 0 the same, 1 different.
-#[derive(Debug, Args)]
-pub(crate) struct ReplayArgs {
-    /// The run: its id, the beginning of it, or `last`.
-    pub(crate) run: String,
-    /// The prompt file to run in place of the recorded text.
-    #[arg(value_name = "FILE", conflicts_with = "recorded")]
-    pub(crate) file: Option<PathBuf>,
-    /// Run the recorded text, though the prompt file was edited since.
-    #[arg(long)]
-    pub(crate) recorded: bool,
-    /// Print one JSON object to standard output instead.
-    #[arg(long)]
-    pub(crate) json: bool,
-}
-
-/// Go on with a run whose process died, from its last recorded answer.
-///
-/// Model rounds, reads, changes of the store and timers that were open are asked again. A tool's call is made again only
-/// where the tool says that this is safe. The result goes to standard output. Exit status: as of the run.
-#[derive(Debug, Args)]
-pub(crate) struct ResumeArgs {
-    /// The run: its id, the beginning of it, or `last`.
-    pub(crate) run: String,
-    /// What becomes of open work of which nobody knows whether it took effect.
-    #[arg(long, value_enum, default_value_t = UnknownWork::Ask, value_name = "WHAT")]
-    pub(crate) on_unknown: UnknownWork,
-    /// Have the record survive a loss of power, too: each write of it waits for the disk.
-    #[arg(long)]
-    pub(crate) durable: bool,
-}
-
-/// What becomes of open work of which nobody knows whether it took effect.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub(crate) enum UnknownWork {
-    /// Stop and ask.
-    Ask,
-    /// Do it again.
-    Repeat,
-    /// Tell the run that it failed.
-    Fail,
-}
-
-/// Start a new run that has the answers of a recorded one up to some effect, and goes its own way from there.
-///
-/// The seed, the start instant, the arguments and the input are those of the recorded run; the prompt or the answer of
-/// that effect may be another. The result goes to standard output. Exit status: as of the run.
-#[derive(Debug, Args)]
-pub(crate) struct ForkArgs {
-    /// The run: its id, the beginning of it, or `last`.
-    pub(crate) run: String,
-    /// The last effect that is answered as it was.
-    #[arg(long, value_name = "N")]
-    pub(crate) at: u64,
-    /// The prompt file to run in place of the recorded text.
-    #[arg(long, value_name = "FILE")]
-    pub(crate) prompt: Option<PathBuf>,
-    /// A JSON file with another answer for that effect.
-    #[arg(long, value_name = "FILE")]
-    pub(crate) answer: Option<PathBuf>,
 }
 
 /// Check that prompt files parse and their Lua compiles, without running anything.

@@ -37,6 +37,14 @@ impl fmt::Display for Cause {
 }
 
 impl Cause {
+    /// What to do about it, where there is something.
+    pub(crate) fn help(&self) -> Option<String> {
+        match self {
+            Self::Budget(passed) => Some(passed.help()),
+            Self::Interrupted | Self::Terminated | Self::Stopped => None,
+        }
+    }
+
     /// The name that programs know it by.
     pub(crate) fn name(&self) -> &'static str {
         match self {

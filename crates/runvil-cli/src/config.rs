@@ -37,6 +37,8 @@ pub(crate) struct Config {
     pub(crate) limits: Limits,
     pub(crate) record: Record,
     pub(crate) budget: Budget,
+    /// The files that say all this.
+    pub(crate) files: Vec<PathBuf>,
 }
 
 /// One configuration file.
@@ -133,6 +135,7 @@ impl Config {
             .chain(project.iter().filter(|path| Some(*path) != user.as_ref()))
         {
             config.add(path).map_err(refused)?;
+            config.files.push(path.clone());
         }
         Ok(config)
     }

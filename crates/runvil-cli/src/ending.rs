@@ -7,6 +7,7 @@ use std::{
 
 use runvil_engine::{RunError, RunErrorKind, RunOutcome};
 use runvil_harness::OutputError;
+use runvil_record::RunId;
 use runvil_syntax::Prompt;
 use serde_json::{Value, json};
 
@@ -34,6 +35,8 @@ pub(crate) struct Ending<'a> {
     pub(crate) output: Option<&'a OutputError>,
     /// The prompt declares roles, and there is no model for them.
     pub(crate) lacks_model: bool,
+    /// Under which id the run is recorded.
+    pub(crate) recorded: Option<RunId>,
 }
 
 impl Ending<'_> {
@@ -60,13 +63,19 @@ impl Ending<'_> {
     pub(crate) fn print_json(&self) -> Result<Exit, Fault> {
         let mut object = match self.outcome {
             RunOutcome::Completed { text } => json!({ "outcome": "completed", "result": text }),
-            RunOutcome::Cancelled => json!({ "outcome": "cancelled", "cause": self.cause.as_ref().map(Cause::name) }),
+            RunOutcome::Cancelled => json!({
+                "outcome": "cancelled",
+                "cause": self.cause.as_ref().map(Cause::name),
+                "message": self.cause.as_ref().map(Cause::to_string),
+                "help": self.cause.as_ref().and_then(Cause::help),
+            }),
             RunOutcome::Failed(error) => json!({ "outcome": "failed", "error": self.error(error) }),
         };
         if let Some(error) = self.output {
             object["warning"] = with_causes(error).into();
         }
         object["usage"] = json!(self.usage);
+        object["run"] = json!(self.recorded.map(|run| run.to_string()));
         out::print(format_args!("{object}\n"))?;
         Ok(self.exit())
     }
@@ -84,9 +93,9 @@ impl Ending<'_> {
             return "the run was cancelled".to_owned();
         };
         let mut text = format!("the run was cancelled: {cause}");
-        if let Cause::Budget(passed) = cause {
+        if let Some(help) = cause.help() {
             text.push_str("\n  help: ");
-            text.push_str(&passed.help());
+            text.push_str(&help);
         }
         text
     }

@@ -3,6 +3,7 @@
 mod args;
 mod budget;
 mod cause;
+mod changes;
 mod commands;
 mod config;
 mod diagnostic;
@@ -12,6 +13,7 @@ mod event_lines;
 mod exit;
 mod files;
 mod heap;
+mod hold;
 mod live;
 mod local;
 mod logging;
@@ -19,6 +21,7 @@ mod models;
 mod narrate;
 mod operator;
 mod out;
+mod overwrite;
 mod progress;
 mod record;
 mod recorded;
@@ -54,7 +57,9 @@ fn main() -> std::process::ExitCode {
     let level = match &command {
         // Cases fail Packs and tools on purpose.
         Command::Test(_) => LevelFilter::OFF,
-        Command::Run(args) if args.show.quiet => LevelFilter::ERROR,
+        Command::Run(args) if args.drive.show.quiet => LevelFilter::ERROR,
+        Command::Resume(args) if args.drive.show.quiet => LevelFilter::ERROR,
+        Command::Fork(args) if args.drive.show.quiet => LevelFilter::ERROR,
         _ => LevelFilter::WARN,
     };
     logging::start(level, &telemetry);

@@ -2,7 +2,9 @@
 
 use std::{env, ffi::OsString, sync::Arc, time::Duration};
 
-use runvil_engine::{Limits, ModelId, ModelInfo, RAW_MODEL_CONTEXT, ThinkingMode};
+use runvil_engine::{
+    CompletionError, CompletionErrorKind, Limits, ModelId, ModelInfo, RAW_MODEL_CONTEXT, ThinkingMode,
+};
 use runvil_harness::ModelAccess;
 use runvil_model::{
     Catalog, ChatCompletions, Endpoint, GATEWAY_API_KEY, GATEWAY_SERVER, GATEWAY_URL, Gateway, ModelBackend,
@@ -83,18 +85,46 @@ impl Gate {
 
     /// The models that the endpoint lists, or why there is no list.
     pub(crate) async fn catalog(&self, limits: &Limits) -> Result<Catalog, String> {
-        let limits = RoundLimits {
-            receive_timeout: LIST_TIMEOUT,
-            ..RoundLimits::from(limits)
-        };
-        let catalog = match tokio::time::timeout(LIST_TIMEOUT, self.backend.models(limits)).await {
-            Err(_) => return Err("the answer did not come in time".to_owned()),
-            Ok(listed) => listed.map_err(|error| error.to_string())?,
-        };
+        let catalog = self.list(limits).await.map_err(|error| match error.kind {
+            CompletionErrorKind::Timeout => "the answer did not come in time".to_owned(),
+            _ => error.to_string(),
+        })?;
         for skipped in &catalog.skipped {
             tracing::warn!(url = %self.list_url(), "{skipped}");
         }
         Ok(catalog)
+    }
+
+    async fn list(&self, limits: &Limits) -> Result<Catalog, CompletionError> {
+        let limits = RoundLimits {
+            receive_timeout: LIST_TIMEOUT,
+            ..RoundLimits::from(limits)
+        };
+        let listed = tokio::time::timeout(LIST_TIMEOUT, self.backend.models(limits)).await;
+        listed.unwrap_or_else(|_| Err(CompletionError::new(CompletionErrorKind::Timeout)))
+    }
+
+    /// Finds out whether the endpoint can be asked anything at the moment. Its list comes along, where it has one: not every
+    /// endpoint does.
+    pub(crate) async fn reach(&self, limits: &Limits) -> Result<Option<Catalog>, CompletionError> {
+        use CompletionErrorKind as Kind;
+        match self.list(limits).await {
+            Ok(catalog) => Ok(Some(catalog)),
+            Err(error) => match error.kind {
+                Kind::Transport
+                | Kind::Timeout
+                | Kind::RateLimited
+                | Kind::QuotaExhausted
+                | Kind::Overloaded
+                | Kind::Unavailable => Err(error),
+                Kind::MalformedResponse
+                | Kind::ServerError
+                | Kind::Refused
+                | Kind::ContextOverflow
+                | Kind::Rejected
+                | Kind::EmptyReply => Ok(None),
+            },
+        }
     }
 
     /// What the endpoint says of a model; of the first one that it lists, where none is asked for.

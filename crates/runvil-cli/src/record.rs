@@ -1,13 +1,18 @@
 //! Where the records of runs are, and what the command line puts into them.
 
-use std::{path::PathBuf, sync::Arc};
+use std::{
+    path::{Path, PathBuf},
+    sync::Arc,
+};
 
 use etcetera::BaseStrategy as _;
-use runvil_engine::Recorder;
-use runvil_record::{Database, Durability, HostFacts, RecordError, RunId};
+use runvil_record::{Database, Durability, HostFacts, RecordError, RunId, RunWriter};
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
 
-use crate::{args::RunArgs, config::Config, exit::Fault, files, models::Gate, store::StoreSpec};
+use crate::{
+    args::RunArgs, budget::Budget, config::Config, exit::Fault, files, models::Gate, store::StoreSpec,
+};
 
 /// What the command line needs to set a run up again. It holds no secret.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
@@ -22,6 +27,42 @@ pub(crate) struct Settings {
     pub(crate) endpoint: Option<String>,
     /// Where the text of the declared output file goes.
     pub(crate) output: Option<PathBuf>,
+    /// Whether the directory of the store was there when the run began.
+    pub(crate) store_was_there: bool,
+    /// The model that the command line named.
+    pub(crate) model: Option<String>,
+    /// The file that the declared input file's text came from.
+    pub(crate) input: Option<PathBuf>,
+    /// The file that the UI snapshot came from.
+    pub(crate) ui: Option<PathBuf>,
+    /// What `[budget]` in `runvil.toml` said; `None` in the record of a version that did not keep it.
+    pub(crate) configured_budget: Option<Budget>,
+    /// What the command line said of the budget.
+    pub(crate) given_budget: Budget,
+}
+
+impl Settings {
+    /// The budget that holds for the run, if it is recorded.
+    pub(crate) fn budget(&self) -> Option<Budget> {
+        self.configured_budget
+            .map(|configured| configured.under(self.given_budget))
+    }
+
+    /// As the record keeps it.
+    ///
+    /// # Errors
+    /// A path is not UTF-8.
+    pub(crate) fn to_json(&self) -> Result<Value, Fault> {
+        serde_json::to_value(self).map_err(|_| {
+            Fault::usage("a path on the command line is not UTF-8, so the run cannot be recorded")
+                .with_help("name the path in UTF-8, or run with --no-record")
+        })
+    }
+}
+
+/// The path, whatever the current directory is.
+fn whole(path: &Path) -> Option<PathBuf> {
+    std::path::absolute(path).ok()
 }
 
 impl From<RecordError> for Fault {
@@ -38,25 +79,27 @@ pub(crate) fn recorder(
     args: &RunArgs,
     config: &Config,
     gate: Option<&Gate>,
-) -> Result<Option<Arc<dyn Recorder>>, Fault> {
+) -> Result<Option<Arc<RunWriter>>, Fault> {
     if args.no_record || config.record.enabled == Some(false) {
         return Ok(None);
     }
+    let input_is_stdin = args.input.as_deref().is_some_and(files::is_stdin);
     let settings = Settings {
         version: VERSION.to_owned(),
         store: StoreSpec::from(args).absolute(),
-        operator: !args.no_operator && !args.input.as_deref().is_some_and(files::is_stdin),
+        operator: !args.no_operator && !input_is_stdin,
         endpoint: gate.map(|gate| gate.root().to_owned()),
-        output: args.output.as_deref().and_then(|path| std::path::absolute(path).ok()),
+        output: args.output.as_deref().and_then(whole),
+        store_was_there: args.store.as_deref().is_some_and(Path::is_dir),
+        model: args.model.clone(),
+        input: args.input.as_deref().filter(|_| !input_is_stdin).and_then(whole),
+        ui: args.ui.as_deref().and_then(whole),
+        configured_budget: Some(config.budget),
+        given_budget: Budget::from(&args.drive.budget),
     };
     let facts = HostFacts {
-        file: std::path::absolute(&args.file)
-            .ok()
-            .map(|path| path.display().to_string()),
-        host: serde_json::to_value(settings).map_err(|_| {
-            Fault::usage("a path on the command line is not UTF-8, so the run cannot be recorded")
-                .with_help("name the path in UTF-8, or run with --no-record")
-        })?,
+        file: whole(&args.file).map(|path| path.display().to_string()),
+        host: settings.to_json()?,
         parent: None,
     };
     let writer = open(config, args.durable)?.record(facts).map_err(unrecordable)?;

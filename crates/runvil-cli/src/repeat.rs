@@ -2,34 +2,31 @@
 
 use std::{path::Path, sync::Arc};
 
-use runvil_engine::{RunOutcome, RunStart, prompt::Prompt};
-use runvil_harness::{GivenOrigin, Host, Launch, ModelAccess, Recorded, RunControl, RunReport};
+use runvil_engine::{Answer, EffectId, EffectKind, Outcome, RunStart, prompt::Prompt};
+use runvil_harness::{GivenOrigin, Host, Launch, ModelAccess, Recorded, RunControl};
 use runvil_pack::{
     Configuration, INPUT_BROKER, InputBroker, SEARCH_PROVIDER, SearchProvider, Services, shipped::UserInputPlugin,
 };
-use runvil_record::{Database, RecordedRun, RunId};
-use runvil_trace::{Beside, RunSpans};
+use runvil_record::{Database, Parent, RecordedEffect, RecordedRun, RunId};
 use runvil_web::{TOKIO_RUNTIME, WebPlugin};
 use tokio::runtime::Handle;
 
 use crate::{
-    args::ShowArgs,
+    args::BudgetArgs,
     budget::Budget,
-    cause::Grip,
     config::Config,
-    ending::Ending,
-    exit::{Exit, Fault},
+    exit::Fault,
     files::{self, MAX_PROMPT_BYTES},
+    hold::Hold,
     local,
-    models::{Gate, without_server},
+    models::Gate,
     operator::StdinOperator,
     out,
-    record::{self, Settings},
-    runtime,
-    signals::{self, Signals},
-    store,
-    usage::{Meter, metered},
-    watch::Watch,
+    overwrite::Spared,
+    progress::{counted, tokens},
+    record::Settings,
+    runtime, store,
+    usage::Usage,
 };
 
 /// A recorded run, and what the command line is to know of it.
@@ -59,21 +56,9 @@ impl Known {
         Path::new(self.run.file.as_deref().unwrap_or("<prompt>"))
     }
 
-    /// Refuses to go on with a run whose model nothing leads to: it would only fail, and so end.
-    pub(crate) fn check_reach(&self, gate: Option<&Gate>) -> Result<(), Fault> {
-        match &self.start().model {
-            Some(model)
-                if self.run.outcome.is_none() && gate.is_none() && !local::is_asked_for(&model.id.to_string()) =>
-            {
-                Err(Fault::usage(format_args!(
-                    "run {}: it asks the model {}, and no endpoint is configured",
-                    self.id,
-                    model.id.name()
-                ))
-                .with_help("set RUNVIL_GATEWAY_URL, or `url` under [endpoint] in runvil.toml; the record is as it was"))
-            }
-            _ => Ok(()),
-        }
+    /// The run that this one forked from.
+    pub(crate) fn parent(&self) -> Result<Option<Parent>, Fault> {
+        Ok(self.database.summary(self.id)?.parent)
     }
 
     pub(crate) fn start(&self) -> &RunStart {
@@ -98,46 +83,75 @@ impl Known {
         (Prompt::hash_of(&source) != self.run.start.prompt_hash).then_some(source)
     }
 
-    /// Says what is not as it was when the run was recorded. `is_recorded_text` tells whether the recorded prompt is run.
-    pub(crate) fn tell_changes(&self, config: &Config, gate: Option<&Gate>, is_recorded_text: bool) {
-        if self.settings.version != record::VERSION {
-            out::note(format_args!(
-                "note: the run was recorded by version {}, this is version {}",
-                self.settings.version,
-                record::VERSION
-            ));
-        }
-        if let Some(file) = self.run.file.as_ref().filter(|_| is_recorded_text) {
-            if self.edited().is_some() {
-                out::note(format_args!("note: {file} was edited since; the recorded text is run"));
-            } else if !Path::new(file).exists() {
-                out::note(format_args!("note: {file} is gone; the recorded text is run"));
+    /// The budget that the command drives the run under: what its own arguments say, else what held for the run.
+    pub(crate) fn budget(&self, config: &Config, args: &BudgetArgs) -> Budget {
+        let recorded = self.settings.budget().unwrap_or(config.budget);
+        recorded.under(Budget::from(args))
+    }
+
+    /// What the model rounds used whose answers are recorded, up to the effect `until`. A round that was open is sent again,
+    /// and counts then.
+    pub(crate) fn used(&self, until: Option<EffectId>) -> Result<Usage, Fault> {
+        let mut used = Usage::default();
+        for recorded in self.database.effects(self.id)? {
+            let RecordedEffect {
+                effect,
+                answer,
+                dropped,
+                ..
+            } = recorded?;
+            if until.is_some_and(|until| effect.id > until) {
+                break;
+            }
+            if !matches!(effect.kind, EffectKind::ModelRound(_)) {
+                continue;
+            }
+            match answer {
+                Some(Answer::Model(reply)) => used.count_round(
+                    match *reply {
+                        Outcome::Ok(reply) => reply.usage,
+                        Outcome::Err(error) => error.usage,
+                    }
+                    .unwrap_or_default(),
+                ),
+                _ if dropped => used.count_round(runvil_engine::Usage::default()),
+                _ => {}
             }
         }
-        let was = |endpoint: &Option<String>| endpoint.clone().unwrap_or_else(|| "none".to_owned());
-        let endpoint = gate.map(|gate| gate.root().to_owned());
-        if endpoint != self.settings.endpoint {
+        Ok(used)
+    }
+
+    /// Says what counts against the budget before anything runs; refuses where that has passed it.
+    pub(crate) fn check_budget(&self, budget: &Budget, used: &Usage, notes: bool) -> Result<(), Fault> {
+        if let Some(passed) = budget.passed_by(used) {
+            return Err(Fault::usage(format_args!(
+                "run {}: with what it used before, {passed}",
+                self.id
+            ))
+            .with_help(passed.help()));
+        }
+        if notes && budget.counts_use() && used.rounds > 0 {
+            let tokens = tokens(used).map(|tokens| format!(" and {tokens}"));
             out::note(format_args!(
-                "note: the endpoint was {} and is {} now",
-                was(&self.settings.endpoint),
-                was(&endpoint)
+                "note: {}{} from before count against the budget",
+                counted(used.rounds, "model round"),
+                tokens.unwrap_or_default()
             ));
         }
-        if let (Some(now), Some(was)) = (config.model.id.as_deref(), &self.start().model)
-            && without_server(now) != was.id.name()
-        {
-            out::note(format_args!(
-                "note: the model under [model] is {now} now; {} is asked",
-                was.id.name()
-            ));
-        }
-        if config.limits != self.start().facts.limits {
-            out::note("note: the limits under [limits] have changed; the recorded ones hold");
-        }
+        Ok(())
+    }
+
+    /// What the command reads of the run is not written over.
+    pub(crate) fn spared(&self, config: &Config) -> Spared {
+        let mut spared = Spared::of(config);
+        spared.add("the prompt file", self.run.file.as_deref().map(Path::new));
+        spared.add("the input file", self.settings.input.as_deref());
+        spared.add("the UI file", self.settings.ui.as_deref());
+        spared
     }
 
     /// A Host like the one that the run was recorded on.
-    pub(crate) fn host(&self, gate: Option<&Gate>, hold: &Hold) -> Result<Host, Fault> {
+    pub(crate) fn host(&self, gate: Option<&Gate>, hold: &Hold, debug: bool) -> Result<Host, Fault> {
         let facts = &self.start().facts;
         let search: Arc<dyn SearchProvider> = Arc::new(Gate::search(gate));
         let models = ModelAccess {
@@ -149,9 +163,9 @@ impl Known {
             .service(TOKIO_RUNTIME, Arc::new(Handle::current()))
             .plugin(&WebPlugin::new(Configuration::new()))
             .plugin(&UserInputPlugin)
-            .models(metered(models, &hold.meter))
+            .models(hold.metered(models))
             .limits(facts.limits.clone())
-            .debug(facts.debug)
+            .debug(facts.debug || debug)
             .origin(Arc::new(GivenOrigin {
                 seed: facts.seed,
                 now: facts.started_at,
@@ -179,34 +193,6 @@ impl Known {
             ..Launch::new(source, &start.facts.name)
         })
     }
-
-    /// Hands out what the run of this prompt left, and the text of its declared output file where that is asked for.
-    pub(crate) fn deliver(
-        &self,
-        path: &Path,
-        source: &[u8],
-        report: &RunReport,
-        hold: &Hold,
-        output: Option<&Path>,
-    ) -> Result<Exit, Fault> {
-        let prompt = runvil_syntax::parse_structure(source).ok();
-        let cancelled = matches!(report.outcome, RunOutcome::Cancelled);
-        let exit = Ending {
-            path,
-            source,
-            prompt: prompt.as_ref(),
-            outcome: &report.outcome,
-            cause: cancelled.then(|| hold.grip.cause()).flatten(),
-            usage: hold.meter.usage(),
-            output: report.output.as_ref().and_then(|output| output.as_ref().err()),
-            lacks_model: false,
-        }
-        .tell()?;
-        if let (Some(Ok(text)), Some(path)) = (&report.output, output) {
-            files::write(path, text)?;
-        }
-        Ok(exit)
-    }
 }
 
 /// Runs a future on a runtime of its own.
@@ -216,62 +202,6 @@ pub(crate) fn on_runtime<T>(work: impl Future<Output = Result<T, Fault>>) -> Res
     // A thread that waits for standard input, or for Lua that does not come back, must not hold up the end.
     runtime.shutdown_background();
     done
-}
-
-/// The command's hold on a run that goes on.
-pub(crate) struct Hold {
-    pub(crate) control: RunControl,
-    grip: Grip,
-    meter: Arc<Meter>,
-}
-
-impl Hold {
-    /// The budget holds for what the run does from here on.
-    pub(crate) fn new(budget: Budget) -> Self {
-        let control = RunControl::new();
-        let grip = Grip::new(control.clone());
-        let meter = Arc::new(Meter::new(budget, grip.clone()));
-        Self { control, grip, meter }
-    }
-
-    /// Shows the run from here on, and heeds signals while it goes.
-    pub(crate) fn watch(&self, source: &[u8], name: &str) -> Result<Watched, Fault> {
-        let prompt = runvil_syntax::parse_structure(source).ok();
-        let prompt = prompt.as_ref().map_or("", |prompt| &prompt.frontmatter.name);
-        let listening =
-            Signals::listen().map_err(|error| Fault::failure(format_args!("signals cannot be heeded: {error}")))?;
-        Ok(Watched {
-            watch: Watch::begin(&ShowArgs::default(), &self.meter)?,
-            spans: RunSpans::start(prompt, name),
-            signals: tokio::spawn(signals::heed(listening, self.grip.clone())),
-            clock: tokio::spawn(Arc::clone(&self.meter).watch_time()),
-        })
-    }
-}
-
-/// What a person sees of a run that goes on, with signals heeded while it does.
-pub(crate) struct Watched {
-    watch: Watch,
-    spans: RunSpans,
-    signals: tokio::task::JoinHandle<()>,
-    clock: tokio::task::JoinHandle<()>,
-}
-
-impl Watched {
-    /// Who is to hear the run.
-    pub(crate) fn observer(&mut self) -> Beside<'_> {
-        self.spans.beside(&mut self.watch)
-    }
-
-    /// Ends what is shown of a run that ended so, if it came that far.
-    pub(crate) fn end(self, outcome: Option<&RunOutcome>) -> Result<(), Fault> {
-        self.signals.abort();
-        self.clock.abort();
-        if let Some(outcome) = outcome {
-            self.spans.end(outcome);
-        }
-        self.watch.finish()
-    }
 }
 
 /// Reads a prompt file that an argument names.

@@ -50,6 +50,12 @@ impl StoreSpec {
             ..*self
         }
     }
+
+    /// The directories that are mounted beside the store.
+    pub(crate) fn mounted(&self) -> impl Iterator<Item = &Path> {
+        let mounts = self.mounts.iter();
+        mounts.filter_map(|mount| mount.split_once('=').map(|(_, directory)| Path::new(directory)))
+    }
 }
 
 /// The store of a run.

@@ -40,6 +40,12 @@ impl Usage {
         }
     }
 
+    /// Counts a round that was sent and has ended.
+    pub(crate) fn count_round(&mut self, reported: runvil_engine::Usage) {
+        self.rounds += 1;
+        self.add(reported);
+    }
+
     fn add(&mut self, reported: runvil_engine::Usage) {
         let add = |sum: &mut Option<u64>, tokens: Option<u64>| {
             if let Some(tokens) = tokens {
@@ -63,11 +69,12 @@ pub(crate) struct Meter {
 }
 
 impl Meter {
-    pub(crate) fn new(budget: Budget, grip: Grip) -> Self {
+    /// `used` is what the run used before.
+    pub(crate) fn new(budget: Budget, grip: Grip, used: Usage) -> Self {
         Self {
             budget,
             grip,
-            usage: Mutex::new(Usage::default()),
+            usage: Mutex::new(used),
         }
     }
 

@@ -26,9 +26,9 @@ impl Watch {
     /// # Errors
     /// The place for the events cannot be written.
     pub(crate) fn begin(show: &ShowArgs, meter: &Arc<Meter>) -> Result<Self, Fault> {
-        let events = show.events.as_ref().map(EventLines::open).transpose()?;
+        let events = show.events.sink.as_ref().map(EventLines::open).transpose()?;
         // Lines of JSON that something else stands between are of no use.
-        let events_alone = show.events.as_ref().is_some_and(|sink| sink.file.is_none());
+        let events_alone = show.events.are_alone();
         let watched = screen().is_terminal() && !show.quiet && !events_alone;
         let progress = watched.then(|| Progress::new(Arc::clone(meter)));
         Ok(Self {

@@ -15,10 +15,11 @@ use runvil_vfs::Store;
 use crate::{
     Host, Launch, ModelAccess, Recorded, RequirementsReport, RunControl, RunReport,
     blocking::blocking,
+    drive::Staged,
     host::Shared,
     packs::{self, RunPacks, ToolTable},
     perform::Performer,
-    recording::{Recording, Unrecordable},
+    recording::{Recording, Unrecordable, state},
     replay::RecordedAccess,
     report::RunRecord,
     staging,
@@ -182,7 +183,13 @@ async fn build(
     let prompt = parsed.map_err(ended)?;
     let known = before.and_then(|before| before.recorded.prepared.as_ref());
     let is_staged = known.is_some() && store.as_ref().is_some_and(Store::is_lasting);
-    if !is_staged {
+    if is_staged {
+        let declared = prompt.tree().frontmatter.input.as_ref();
+        record.staged = declared.zip(input).map(|(declared, text)| Staged {
+            path: declared.path.clone(),
+            state: state(text.as_bytes()),
+        });
+    } else {
         let staged = stage(&prompt.tree().frontmatter, input, store.clone()).await;
         staged.map_err(ended)?;
     }
@@ -198,7 +205,10 @@ async fn build(
     }
 
     let prepared = match known {
-        Some(known) => known.clone(),
+        Some(known) => {
+            record.pack_changes = packs::changes(&known.packs, &snapshot);
+            known.clone()
+        }
         None => {
             let prepared = RunPrepared {
                 packs: snapshot,
@@ -299,6 +309,8 @@ impl RunRecord {
             session: None,
             title: ParseEvent::PROMPT.to_owned(),
             output: None,
+            staged: None,
+            pack_changes: Vec::new(),
             recording,
             lost: Vec::new(),
             broken: false,

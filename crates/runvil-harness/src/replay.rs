@@ -15,7 +15,7 @@ pub(crate) use access::RecordedAccess;
 pub use difference::{Divergence, Part};
 pub(crate) use difference::{is_same_kind, steps};
 
-use crate::stepper::STACK_BYTES;
+use crate::{Observer, stepper::STACK_BYTES};
 
 /// A recorded run, but for its course.
 #[derive(Debug, Clone, PartialEq)]
@@ -69,8 +69,21 @@ pub enum ReplayError {
 /// # Errors
 /// The record cannot be read, or has gaps. That the runs differ is no error.
 pub fn replay(recorded: &Recorded, source: &[u8], history: &mut dyn History) -> Result<Replayed, ReplayError> {
+    replay_watched(recorded, source, history, &mut ())
+}
+
+/// [`replay`], with an observer that hears each event that is reported anew.
+///
+/// # Errors
+/// As [`replay`].
+pub fn replay_watched(
+    recorded: &Recorded,
+    source: &[u8],
+    history: &mut dyn History,
+    observer: &mut dyn Observer,
+) -> Result<Replayed, ReplayError> {
     thread::scope(move |scope| {
-        let work = move || Replay::new(recorded).run(source, history);
+        let work = move || Replay::new(recorded, observer).run(source, history);
         let thread = thread::Builder::new()
             .name("runvil-replay".to_owned())
             .stack_size(STACK_BYTES)
@@ -82,14 +95,16 @@ pub fn replay(recorded: &Recorded, source: &[u8], history: &mut dyn History) -> 
 
 struct Replay<'a> {
     recorded: &'a Recorded,
+    observer: &'a mut dyn Observer,
     access: RecordedAccess,
     done: Replayed,
 }
 
 impl<'a> Replay<'a> {
-    fn new(recorded: &'a Recorded) -> Self {
+    fn new(recorded: &'a Recorded, observer: &'a mut dyn Observer) -> Self {
         Self {
             recorded,
+            observer,
             access: RecordedAccess::default(),
             done: Replayed {
                 steps: 0,
@@ -113,7 +128,7 @@ impl<'a> Replay<'a> {
     fn build(&mut self, source: &[u8]) -> Result<Run, Option<RunOutcome>> {
         let start = &self.recorded.start;
         let Parsed { events, result } = Prompt::parse(source, &start.facts.name);
-        self.done.events += events.len() as u64;
+        self.hear(&events);
         self.done.divergence = difference::events(None, &self.recorded.parse_events, &events);
         if self.done.divergence.is_some() {
             return Err(None);
@@ -124,11 +139,18 @@ impl<'a> Replay<'a> {
         build(start, Arc::new(prompt), prepared, self.access.clone()).map_err(|error| Some(RunOutcome::Failed(error)))
     }
 
+    fn hear(&mut self, events: &[Event]) {
+        self.done.events += events.len() as u64;
+        for event in events {
+            self.observer.event(event);
+        }
+    }
+
     fn steps(&mut self, mut run: Run, history: &mut dyn History) -> Result<(), ReplayError> {
         while let Some(recorded) = history.next_step().map_err(ReplayError::Record)? {
             let step = step(&mut run, &recorded, history, &self.access)?;
             self.done.effects += step.effects.len() as u64;
-            self.done.events += step.events.len() as u64;
+            self.hear(&step.events);
             self.done.divergence = steps(self.done.steps, &recorded, &step);
             self.done.steps += 1;
             if self.done.divergence.is_some() {

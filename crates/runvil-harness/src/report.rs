@@ -6,6 +6,7 @@ use runvil_vfs::{Session, Store, StoreFailure};
 use crate::{
     RequirementsReport, RosterEntry,
     blocking::blocking,
+    drive::Staged,
     recording::{Recording, Unrecordable},
 };
 
@@ -62,6 +63,10 @@ pub struct RunRecord {
     pub(crate) title: String,
     /// The path of the declared output file.
     pub(crate) output: Option<String>,
+    /// The declared input file, where it was put into a real directory before the run's process died.
+    pub(crate) staged: Option<Staged>,
+    /// What of the Packs is not as the run was recorded to have it.
+    pub(crate) pack_changes: Vec<String>,
     pub(crate) recording: Recording,
     /// Events that the Engine could not report, and no step holds.
     pub(crate) lost: Vec<Event>,

@@ -1,13 +1,13 @@
 //! Going on with a run whose process died, and forking one.
 
-use std::sync::Arc;
+use std::{fmt, sync::Arc};
 
 use runvil_engine::{Answer, Effect, EffectId, EffectKind, History, Outcome, RecordFault, ToolFailure};
 use runvil_vfs::StoreFailure;
 
 use crate::{
     Divergence, Host, Launch, Observer, Preparation, Recorded, RunReport,
-    drive::drive_from,
+    drive::{Retraced, drive_forked, retrace},
     prepare::{prepare, prepare_resumed},
     replay::RecordedAccess,
 };
@@ -24,6 +24,16 @@ pub enum OnUnknown {
     Fail,
 }
 
+/// What becomes of a run whose files are no longer as it left them.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum OnChanged {
+    /// Nothing is done before somebody decides: resuming fails and names the files.
+    #[default]
+    Ask,
+    /// It goes on with the files as they are.
+    Accept,
+}
+
 /// A run whose process died, and how it goes on.
 pub struct Resumption {
     /// What is recorded of it, but for its course.
@@ -32,6 +42,42 @@ pub struct Resumption {
     pub history: Box<dyn History>,
     /// What becomes of work of which nobody knows whether it took effect.
     pub unknown: OnUnknown,
+    /// What becomes of it where files in a real directory are no longer as it left them.
+    pub changed: OnChanged,
+    /// The last effect whose answer the run took over from the one that it forked from: real files up to there are not its
+    /// own work.
+    pub taken: Option<EffectId>,
+}
+
+/// A file in a real directory that a run wrote, changed or deleted, and that is no longer as the run left it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ChangedFile {
+    /// The path, as the run spelled it.
+    pub path: String,
+    /// How it is now.
+    pub now: FileIs,
+}
+
+/// How a file is that is not as it was left.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum FileIs {
+    /// It has other contents.
+    Changed,
+    /// There is no such file any more.
+    Gone,
+    /// It is there, though the run deleted it.
+    Back,
+}
+
+impl fmt::Display for ChangedFile {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.path)?;
+        f.write_str(match self.now {
+            FileIs::Changed => " was changed",
+            FileIs::Gone => " is gone",
+            FileIs::Back => " is there again",
+        })
+    }
 }
 
 /// Where a new run leaves the course of a recorded one.
@@ -66,12 +112,29 @@ pub enum ResumeError {
     /// Open work, of which nobody knows whether it took effect.
     #[error("it is not known whether this took effect before the process died: {}", names(.0))]
     Unknown(Vec<Effect>),
+    /// Files in a real directory are no longer as the run left them.
+    #[error("files of the store are not as the run left them: {}", listed(.0))]
+    Changed(Vec<ChangedFile>),
     /// The store does not open any more, or cannot be brought to where it was.
     #[error("the store cannot be brought to where it was: {0}")]
     Store(#[source] StoreFailure),
     /// No thread can be had, or the run is gone with its own.
     #[error("the run cannot be stepped: {0}")]
     Step(String),
+}
+
+/// How many changed files are named one by one.
+const NAMED: usize = 10;
+
+/// The files, as far as a person wants to read them.
+fn listed(files: &[ChangedFile]) -> String {
+    let mut text: Vec<String> = files.iter().take(NAMED).map(ToString::to_string).collect();
+    match files.len().saturating_sub(NAMED) {
+        0 => {}
+        1 => text.push("and 1 more".to_owned()),
+        more => text.push(format!("and {more} more")),
+    }
+    text.join("; ")
 }
 
 /// Open work in a few words each.
@@ -105,36 +168,68 @@ pub(crate) fn failed_unknown(kind: &EffectKind) -> Answer {
     }
 }
 
-/// Where a run has been before it is driven.
-pub(crate) enum Course {
-    /// It goes on behind the last step of its own record.
-    Resumed {
-        history: Box<dyn History>,
-        access: RecordedAccess,
-        unknown: OnUnknown,
-    },
-    /// It goes its own way from some point of another run's.
-    Forked(Fork),
+/// The recorded course of a run that goes on.
+pub(crate) struct Course {
+    pub(crate) history: Box<dyn History>,
+    pub(crate) access: RecordedAccess,
+    pub(crate) unknown: OnUnknown,
+    pub(crate) changed: OnChanged,
+    pub(crate) taken: Option<EffectId>,
+}
+
+/// A run that can go on: whatever might speak against it has been looked at. Nothing of it has been performed yet, and
+/// its record is as it was.
+pub struct Resumable {
+    way: Way,
+    changes: Vec<String>,
+}
+
+enum Way {
+    Retraced(Box<Retraced>),
+    /// It had not been prepared when its process died, and came to its end when it was.
+    Ended(Box<RunReport>),
+}
+
+impl Resumable {
+    /// What of the run's Packs is not as it was when the run was prepared, one sentence each. What was recorded holds for the
+    /// run; the Packs that are installed now perform it.
+    #[must_use]
+    pub fn changes(&self) -> &[String] {
+        &self.changes
+    }
+
+    /// Goes on from the last recorded answer. The observer hears only what happens from here on.
+    ///
+    /// # Errors
+    /// The record cannot be kept.
+    pub async fn go_on(self, observer: &mut dyn Observer) -> Result<RunReport, ResumeError> {
+        match self.way {
+            Way::Retraced(retraced) => retraced.go_on(observer).await,
+            Way::Ended(report) => {
+                for event in &report.events {
+                    observer.event(event);
+                }
+                Ok(*report)
+            }
+        }
+    }
 }
 
 impl Host {
-    /// Goes on with a run whose process died, from its last recorded answer. The launch brings the recorded prompt,
+    /// Takes a run whose process died along its record to where it can go on. The launch brings the recorded prompt,
     /// arguments and input, and a recorder that goes on with the run's record.
     ///
-    /// The observer hears only what happens from here on.
+    /// A run that had not been prepared when its process died is prepared here, which its record holds.
     ///
     /// # Errors
     /// The run cannot go on. Its record is as it was.
-    pub async fn resume(
-        &self,
-        launch: Launch,
-        resumption: Resumption,
-        observer: &mut dyn Observer,
-    ) -> Result<RunReport, ResumeError> {
+    pub async fn resume(&self, launch: Launch, resumption: Resumption) -> Result<Resumable, ResumeError> {
         let Resumption {
             recorded,
             history,
             unknown,
+            changed,
+            taken,
         } = resumption;
         if recorded.outcome.is_some() {
             return Err(ResumeError::Ended);
@@ -142,7 +237,12 @@ impl Host {
         let access = RecordedAccess::default();
         let prepared = match prepare_resumed(self, launch, &recorded, access.clone()).await {
             Preparation::Ready(prepared) => *prepared,
-            Preparation::Ended(report) => return Ok(*report),
+            Preparation::Ended(report) => {
+                return Ok(Resumable {
+                    way: Way::Ended(report),
+                    changes: Vec::new(),
+                });
+            }
         };
         let tools = recorded.prepared.iter().flat_map(|prepared| &prepared.packs.packs);
         for tool in tools.flat_map(|pack| &pack.tools) {
@@ -150,12 +250,19 @@ impl Host {
                 return Err(ResumeError::MissingTool(tool.id.clone()));
             }
         }
-        let course = Course::Resumed {
+        let course = Course {
             history,
             access,
             unknown,
+            changed,
+            taken,
         };
-        drive_from(prepared, course, observer).await
+        let changes = prepared.record.pack_changes.clone();
+        let retraced = retrace(prepared, course).await?;
+        Ok(Resumable {
+            way: Way::Retraced(Box::new(retraced)),
+            changes,
+        })
     }
 
     /// Starts a new run that has the answers of a recorded one up to some effect, and goes its own way from there. The
@@ -172,7 +279,7 @@ impl Host {
         observer: &mut dyn Observer,
     ) -> Result<RunReport, ResumeError> {
         match prepare(self, launch).await {
-            Preparation::Ready(prepared) => drive_from(*prepared, Course::Forked(fork), observer).await,
+            Preparation::Ready(prepared) => drive_forked(*prepared, fork, observer).await,
             Preparation::Ended(report) => {
                 for event in &report.events {
                     observer.event(event);

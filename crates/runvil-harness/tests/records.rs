@@ -17,7 +17,7 @@ use runvil_engine::{
     RunPrepared, RunStart, StepRecord,
 };
 use runvil_harness::{
-    Fork, Host, Launch, LaunchStore, OnUnknown, Recorded, ResumeError, Resumption, RunReport, replay,
+    Fork, Host, Launch, LaunchStore, OnChanged, OnUnknown, Recorded, ResumeError, Resumption, RunReport, replay,
 };
 use runvil_pack::{ToolError, ToolOutput};
 use runvil_record::{Database, HostFacts, RunId, RunWriter};
@@ -107,6 +107,17 @@ async fn resume(
     store: LaunchStore,
     unknown: OnUnknown,
 ) -> Result<RunReport, ResumeError> {
+    resume_on(host, database, id, store, unknown, OnChanged::Ask).await
+}
+
+async fn resume_on(
+    host: &Host,
+    database: &Database,
+    id: RunId,
+    store: LaunchStore,
+    unknown: OnUnknown,
+    changed: OnChanged,
+) -> Result<RunReport, ResumeError> {
     let recorded = recorded(database, id);
     let launch = Launch {
         store,
@@ -118,8 +129,10 @@ async fn resume(
         recorded,
         history: Box::new(database.history(id).expect("a history")),
         unknown,
+        changed,
+        taken: database.summary(id).expect("a run").parent.map(|parent| parent.effect),
     };
-    host.resume(launch, resumption, &mut ()).await
+    host.resume(launch, resumption).await?.go_on(&mut ()).await
 }
 
 fn directory(path: &Path) -> LaunchStore {
@@ -312,6 +325,68 @@ async fn a_file_that_somebody_else_changed_is_not_changed_again_without_asking()
     assert_eq!(result(&report), "otherb");
 }
 
+/// Writes, changes and deletes files, then waits for a reply that does not come.
+async fn die_with_files(place: &Path, database: &Database) -> RunId {
+    let body = "## A\n```lua\nmodels.use('m')\nstore.write('kept', 'k')\nstore.write('written', 'w')\n\
+                store.write('appended', 'a')\nstore.append('appended', 'b')\nstore.write('deleted', 'd')\nstore.delete('deleted')\n\
+                return models.infer('wait') .. store.read('kept')\n```\n";
+    let (id, recorder) = record(database, i64::MAX);
+    let launch = Launch {
+        store: directory(place),
+        recorder: Some(recorder),
+        ..Launch::new(prompt("models:\n  m: {}\n", body), "t")
+    };
+    let host = waiting_host(Say::Hang(Vec::new()));
+    let cut = tokio::time::timeout(Duration::from_millis(500), host.run(launch, &mut ())).await;
+    assert!(cut.is_err());
+    id
+}
+
+fn waiting_host(say: Say) -> Host {
+    let models = models(Script::new([say]));
+    Host::builder().models(models).build().expect("a Host")
+}
+
+#[tokio::test]
+async fn files_that_are_not_as_the_run_left_them_are_told_before_it_goes_on() {
+    let place = tempfile::tempdir().expect("a folder");
+    let database = Database::in_memory().expect("a database");
+    let id = die_with_files(place.path(), &database).await;
+    let file = |name: &str| place.path().join(name);
+    std::fs::write(file("written"), "other").expect("written");
+    std::fs::remove_file(file("appended")).expect("removed");
+    std::fs::write(file("deleted"), "again").expect("written");
+    std::fs::write(file("strange"), "not the run's").expect("written");
+    let host = waiting_host(Say::Text(vec!["r"]));
+    let refused = resume(&host, &database, id, directory(place.path()), OnUnknown::Ask).await;
+    let Err(error @ ResumeError::Changed(_)) = refused else {
+        panic!("resumed")
+    };
+    assert_eq!(
+        error.to_string(),
+        "files of the store are not as the run left them: appended is gone; deleted is there again; written was changed"
+    );
+    let accepted = resume_on(
+        &host,
+        &database,
+        id,
+        directory(place.path()),
+        OnUnknown::Ask,
+        OnChanged::Accept,
+    );
+    assert_eq!(result(&accepted.await.expect("resumed")), "rk");
+}
+
+#[tokio::test]
+async fn files_that_are_as_the_run_left_them_are_nothing_to_tell() {
+    let place = tempfile::tempdir().expect("a folder");
+    let database = Database::in_memory().expect("a database");
+    let id = die_with_files(place.path(), &database).await;
+    let host = waiting_host(Say::Text(vec!["r"]));
+    let report = resume(&host, &database, id, directory(place.path()), OnUnknown::Ask).await;
+    assert_eq!(result(&report.expect("resumed")), "rk");
+}
+
 #[tokio::test]
 async fn the_claims_of_a_run_are_there_again() {
     let host = |hang: bool| {
@@ -450,4 +525,80 @@ async fn a_fork_leaves_the_course_where_it_asks_for_other_work() {
         assert_eq!(result(&report), outcome);
         replays(&database, forked);
     }
+}
+
+#[tokio::test]
+async fn a_fork_has_in_its_store_what_it_wrote_itself_and_no_more() {
+    let source = |body: &str| {
+        let body = format!("## A\n```lua\nmodels.use('m')\nlocal a = models.infer('a')\n{body}\n```\n");
+        prompt("models:\n  m: {}\n", &body)
+    };
+    let database = Database::in_memory().expect("a database");
+    let run = |replies: Vec<&'static str>| {
+        let script = Script::new(replies.into_iter().map(|text| Say::Text(vec![text])));
+        Host::builder()
+            .models(models(script))
+            .origin(Arc::new(Fixed))
+            .build()
+            .expect("a Host")
+    };
+    let (id, recorder) = record(&database, i64::MAX);
+    let launch = Launch {
+        recorder: Some(recorder),
+        ..Launch::new(source("store.write('f', a)\nstore.write('g', a)\nreturn 'x'"), "t")
+    };
+    run(vec!["1"]).run(launch, &mut ()).await;
+    let fork = async |body: &str, replies| {
+        let (forked, recorder) = record(&database, i64::MAX);
+        let launch = Launch {
+            recorder: Some(recorder),
+            ..Launch::new(source(body), "t")
+        };
+        let fork = Fork {
+            history: Box::new(database.history(id).expect("a history")),
+            until: EffectId(3),
+            answer: None,
+        };
+        let report = run(replies).fork(launch, fork, &mut ()).await.expect("forked");
+        replays(&database, forked);
+        let text = result(&report);
+        text.to_owned()
+    };
+    // What it writes under the same number is its own text.
+    assert_eq!(fork("store.write('f', a .. '!')\nreturn store.read('f')", vec![]).await, "1!");
+    // Where it asks for other work, the recorded run's later writes are not made.
+    let other = "models.infer('b')\nreturn tostring(store.exists('f')) .. tostring(store.exists('g'))";
+    assert_eq!(fork(other, vec!["2"]).await, "falsefalse");
+}
+
+#[tokio::test]
+async fn a_fork_that_spins_can_be_cancelled() {
+    let database = Database::in_memory().expect("a database");
+    let (id, recorder) = record(&database, i64::MAX);
+    let host = Host::builder().build().expect("a Host");
+    let launch = Launch {
+        recorder: Some(recorder),
+        ..Launch::new(prompt("", "## A\n```lua\nstore.write('f', 'x')\nreturn 'x'\n```\n"), "t")
+    };
+    host.run(launch, &mut ()).await;
+    let spins = prompt("", "## A\n```lua\nstore.write('f', 'x')\nwhile true do end\n```\n");
+    let (forked, recorder) = record(&database, i64::MAX);
+    let launch = Launch {
+        recorder: Some(recorder),
+        ..Launch::new(spins, "t")
+    };
+    let control = launch.control.clone();
+    let fork = Fork {
+        history: Box::new(database.history(id).expect("a history")),
+        until: EffectId(1),
+        answer: None,
+    };
+    let cancel = async {
+        tokio::time::sleep(Duration::from_millis(200)).await;
+        control.cancel();
+    };
+    let mut nobody = ();
+    let (report, ()) = tokio::join!(host.fork(launch, fork, &mut nobody), cancel);
+    assert_eq!(report.expect("a report").outcome, RunOutcome::Cancelled);
+    replays(&database, forked);
 }

@@ -37,5 +37,6 @@ pub use path::{MAX_PATH_BYTES, PathRule, check_path};
 pub use perform::{Change, ChangeWatch};
 pub use policy::{Mode, Policy, PolicyOp, Ruling};
 pub use reason::{StoreReason, UnknownReason};
+pub use restore::FileKey;
 pub use session::{FileAccess, Session};
 pub use store::Store;

@@ -138,7 +138,7 @@ impl View<'_> {
         }
     }
 
-    fn in_mount<'p>(&self, path: &'p str) -> Cow<'p, str> {
+    pub(crate) fn in_mount<'p>(&self, path: &'p str) -> Cow<'p, str> {
         if self.base.is_empty() {
             path.into()
         } else {

@@ -42,13 +42,54 @@ impl Session {
         Ok(())
     }
 
-    /// The bytes of a file of the store, whatever the policy and the claims say; `None` where there is none.
+    /// The bytes of a file of the store, whatever the policy and the claims say; `None` where there is none. A path that
+    /// starts with `/` goes through all the mounts, as a tool call's does.
     ///
     /// # Errors
     /// The backend fails.
     pub fn contents(&self, path: &str) -> Result<Option<Vec<u8>>, StoreFailure> {
-        self.store().view()?.bytes(path)
+        let Some(absolute) = path.strip_prefix('/') else {
+            return self.store().view()?.bytes(path);
+        };
+        let mounts = self.store().mounts();
+        match mounts.locate(absolute) {
+            Some((mount, rest)) => View {
+                mounts,
+                mount,
+                base: "",
+                prefix: path[..path.len() - rest.len()].to_owned(),
+            }
+            .bytes(rest),
+            None => Ok(None),
+        }
     }
+
+    /// Which file a path means, if it lies on a backend that outlives the process. The path is spelled as in
+    /// [`Session::contents`].
+    #[must_use]
+    pub fn lasting_file(&self, path: &str) -> Option<FileKey> {
+        let mounts = self.store().mounts();
+        let (mount, path) = match path.strip_prefix('/') {
+            Some(absolute) => {
+                let (mount, rest) = mounts.locate(absolute)?;
+                (mount, rest.to_owned())
+            }
+            None => {
+                let view = self.store().view().ok()?;
+                (view.mount, view.in_mount(path).into_owned())
+            }
+        };
+        let backend = mounts.mount(mount).backend();
+        let path = if backend.folds_case() { path.to_lowercase() } else { path };
+        backend.is_lasting().then_some(FileKey { mount, path })
+    }
+}
+
+/// A file among the mounts, however the accesses to it spell its path.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub struct FileKey {
+    mount: usize,
+    path: String,
 }
 
 impl FileAccess {

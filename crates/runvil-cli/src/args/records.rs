@@ -23,7 +23,7 @@ pub(crate) struct RunsArgs {
     #[arg(long, value_name = "WHEN")]
     pub(crate) since: Option<Since>,
     /// How many runs to list at most.
-    #[arg(long, value_name = "N", default_value = "20", value_parser = clap::value_parser!(u32).range(1..))]
+    #[arg(long, value_name = "N", default_value = "20", value_parser = limit, allow_negative_numbers = true)]
     pub(crate) limit: u32,
     /// Go on behind this run, the last one of the page before.
     #[arg(long, value_name = "RUN")]
@@ -31,6 +31,14 @@ pub(crate) struct RunsArgs {
     /// Print one JSON object to standard output instead.
     #[arg(long)]
     pub(crate) json: bool,
+}
+
+/// How many runs a page holds.
+fn limit(text: &str) -> Result<u32, &'static str> {
+    match text.parse() {
+        Ok(0) | Err(_) => Err("a whole number from 1 on is meant, such as 20"),
+        Ok(limit) => Ok(limit),
+    }
 }
 
 /// How a run ended.
@@ -61,15 +69,20 @@ impl EndedAs {
 /// Show what a recorded run did, and when.
 ///
 /// The timeline has a line for each section, task, model round, tool call, store operation and `log` call, with its start
-/// since the start of the run and how long it took. Token counts that the server did not report are shown as `?`.
+/// since the start of the run and how long it took. Token counts that the server did not report are shown as `?`. What the
+/// run asked for has the number that `runvil fork --at` takes.
 #[derive(Debug, Args)]
 pub(crate) struct TimelineArgs {
     /// The run: its id, the beginning of one, or `last`.
     #[arg(default_value = "last")]
     pub(crate) run: String,
     /// Show the events that the run reported instead, whole with --json.
-    #[arg(long)]
+    #[arg(long, conflicts_with = "effects")]
     pub(crate) events: bool,
+    /// Show what the run asked for instead, each with its number, what was asked, the answer and how long it took; whole
+    /// with --json, each answer in the form that `runvil fork --answer` reads.
+    #[arg(long)]
+    pub(crate) effects: bool,
     /// Print one JSON object to standard output instead.
     #[arg(long)]
     pub(crate) json: bool,

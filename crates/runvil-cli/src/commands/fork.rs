@@ -2,31 +2,33 @@
 
 use std::{path::Path, sync::Arc};
 
-use runvil_engine::{Answer, EffectId, EffectKind};
-use runvil_harness::Fork;
-use runvil_record::{HostFacts, Parent, RecordedEffect};
+use runvil_engine::{Answer, EffectId, EffectKind, History as _};
+use runvil_harness::{Fork, ResumeError, RunReport};
+use runvil_model::Catalog;
+use runvil_record::{HostFacts, Parent, RecordedEffect, RunId, RunWriter};
+use serde_json::Value;
 
 use crate::{
     args::ForkArgs,
+    budget::Budget,
+    changes::{Now, changes},
     config::Config,
     exit::{Exit, Fault},
     files::{self, MAX_INPUT_BYTES},
+    hold::{Hold, Left, Watched},
+    local,
     models::Gate,
-    out, record,
-    repeat::{Hold, Known, on_runtime, read_prompt},
+    out,
+    record::{self, Settings},
+    repeat::{Known, on_runtime, read_prompt},
 };
 
 pub(crate) fn fork(args: &ForkArgs) -> Result<Exit, Fault> {
     let config = Config::load()?;
-    let database = record::survive(record::open_existing(&config)?, &config, false)?;
+    let database = record::survive(record::open_existing(&config)?, &config, args.durable)?;
     let id = record::find(&database, &args.run)?;
     let known = Known::read(database, id)?;
-    let until = EffectId(args.at);
-    let effect = known.database.effects_from(id, until)?.next().transpose()?;
-    let effect = effect.filter(|recorded| recorded.effect.id == until).ok_or_else(|| {
-        Fault::usage(format_args!("--at {}: run {id} has no such effect", args.at))
-            .with_help("effects are counted from 1; `runvil show` lists them")
-    })?;
+    let effect = last_effect(args, &known)?;
     let answer = args
         .answer
         .as_deref()
@@ -36,66 +38,206 @@ pub(crate) fn fork(args: &ForkArgs) -> Result<Exit, Fault> {
         Some(path) => read_prompt(path)?,
         None => known.run.source.clone(),
     };
-    on_runtime(start(args, &config, &known, source, answer))
+    check_places(args, &config, &known)?;
+    let gate = Gate::open(&config)?;
+    on_runtime(
+        Forking {
+            args,
+            config: &config,
+            gate: gate.as_ref(),
+            known: &known,
+            source: &source,
+        }
+        .fork(answer),
+    )
 }
 
-async fn start(
-    args: &ForkArgs,
-    config: &Config,
-    known: &Known,
-    source: Vec<u8>,
-    answer: Option<Answer>,
-) -> Result<Exit, Fault> {
-    let gate = Gate::open(config)?;
-    known.tell_changes(config, gate.as_ref(), args.prompt.is_none());
-    let until = EffectId(args.at);
-    if let Some(directory) = &known.settings.store.directory {
-        out::note(format_args!(
-            "note: the files in {} are as they are now, not as they were at effect {until}",
-            directory.display()
-        ));
+/// The effect that the fork leaves the course behind.
+fn last_effect(args: &ForkArgs, known: &Known) -> Result<RecordedEffect, Fault> {
+    let (id, until) = (known.id, EffectId(args.at));
+    let effect = known.database.effects_from(id, until)?.next().transpose()?;
+    let Some(effect) = effect.filter(|recorded| recorded.effect.id == until) else {
+        return Err(Fault::usage(format_args!("--at {until}: run {id} has no such effect"))
+            .with_help(format_args!("`runvil show {id} --effects` lists the effects")));
+    };
+    if effect.answer.is_none() && !effect.dropped && args.answer.is_none() {
+        return Err(Fault::usage(format_args!("--at {until}: the effect was not answered"))
+            .with_help("leave the course behind an effect that was, or give the answer with --answer FILE"));
     }
-    let file = args.prompt.as_deref().and_then(|path| std::path::absolute(path).ok());
-    let facts = HostFacts {
-        file: file
-            .map(|path| path.display().to_string())
-            .or_else(|| known.run.file.clone()),
-        host: known.run.host.clone(),
-        parent: Some(Parent {
-            run: known.id,
-            effect: until,
-        }),
-    };
-    let writer = known.database.record(facts)?;
-    let id = writer.id();
-    let hold = Hold::new(config.budget);
-    let mut launch = known.launch(source.clone(), hold.control.clone())?;
-    launch.recorder = Some(Arc::new(writer));
-    let fork = Fork {
-        history: Box::new(known.database.history(known.id)?),
-        until,
-        answer,
-    };
-    let host = known.host(gate.as_ref(), &hold)?;
-    let mut watched = hold.watch(&source, &known.start().facts.name)?;
-    let report = host.fork(launch, fork, &mut watched.observer()).await;
-    watched.end(report.as_ref().ok().map(|report| &report.outcome))?;
-    let report = report.map_err(|error| {
-        Fault::failure(format_args!("run {}: {error}", known.id)).with_help("check the disk that holds the records")
-    })?;
-    out::note(format_args!("note: forked as run {id}"));
-    // The output file belongs to the run that this one left.
-    let path = args.prompt.as_deref().unwrap_or_else(|| known.file());
-    known.deliver(path, &source, &report, &hold, None)
+    if effect.dropped && args.answer.is_some() && !was_stopped(known, until)? {
+        return Err(Fault::usage(format_args!(
+            "--answer: the run gave effect {until} up, so that no answer to it reaches it"
+        ))
+        .with_help("give an answer to an effect that has one"));
+    }
+    Ok(effect)
+}
+
+fn was_stopped(known: &Known, effect: EffectId) -> Result<bool, Fault> {
+    let stopped = known.database.history(known.id)?.stopped();
+    let stopped = stopped.map_err(|fault| Fault::failure(format_args!("run {}: {fault}", known.id)))?;
+    Ok(stopped.contains(&effect))
+}
+
+/// What the fork reads is not written over.
+fn check_places(args: &ForkArgs, config: &Config, known: &Known) -> Result<(), Fault> {
+    let mut spared = known.spared(config);
+    spared.add("the prompt file", args.prompt.as_deref());
+    spared.add("the file with the answer", args.answer.as_deref());
+    spared.check(args.output.as_deref(), args.drive.show.events.sink.as_ref())
+}
+
+struct Forking<'a> {
+    args: &'a ForkArgs,
+    config: &'a Config,
+    gate: Option<&'a Gate>,
+    known: &'a Known,
+    source: &'a [u8],
+}
+
+impl Forking<'_> {
+    async fn fork(&self, answer: Option<Answer>) -> Result<Exit, Fault> {
+        let (args, known) = (self.args, self.known);
+        let until = EffectId(args.at);
+        let show = &args.drive.show;
+        let budget = known.budget(self.config, &args.drive.budget);
+        let used = known.used(Some(until))?;
+        known.check_budget(&budget, &used, show.has_notes())?;
+        if show.has_notes() {
+            self.tell_changes(&budget).await;
+        }
+        let hold = Hold::new(budget, used);
+        let host = known.host(self.gate, &hold, show.debug)?;
+        let mut launch = known.launch(self.source.to_vec(), hold.control.clone())?;
+        let fork = Fork {
+            history: Box::new(known.database.history(known.id)?),
+            until,
+            answer,
+        };
+        let prompt = runvil_syntax::parse_structure(self.source).ok();
+        let mut watched = hold.watch(show, prompt.as_ref(), &known.start().facts.name)?;
+        let writer = self.writer()?;
+        let id = writer.id();
+        launch.recorder = Some(Arc::new(writer));
+        let report = host.fork(launch, fork, &mut watched.observer()).await;
+        let (report, shown) = self.end(id, report, watched)?;
+        if show.has_notes() {
+            out::note(format_args!("note: forked as run {id}"));
+        }
+        let left = Left {
+            path: args.prompt.as_deref().unwrap_or_else(|| known.file()),
+            source: self.source,
+            prompt: prompt.as_ref(),
+            report: &report,
+            output: args.output.as_deref(),
+            lacks_model: false,
+            recorded: Some(id),
+        };
+        let exit = hold.deliver(&left, show)?;
+        shown.map(|()| exit)
+    }
+
+    /// Ends what is shown of the fork. One that could not follow the recorded course leaves no run behind.
+    fn end(
+        &self,
+        id: RunId,
+        report: Result<RunReport, ResumeError>,
+        watched: Watched,
+    ) -> Result<(RunReport, Result<(), Fault>), Fault> {
+        let shown = watched.end(report.as_ref().ok().map(|report| &report.outcome));
+        match report {
+            Ok(report) => Ok((report, shown)),
+            Err(error) => {
+                let help = match self.known.database.delete_runs(&[id]) {
+                    Ok(_) => "check the disk that holds the records; no run was begun".to_owned(),
+                    Err(_) => format!("check the disk that holds the records; what was begun stays as run {id}"),
+                };
+                Err(Fault::failure(format_args!("run {}: {error}", self.known.id)).with_help(help))
+            }
+        }
+    }
+
+    async fn tell_changes(&self, budget: &Budget) {
+        let (args, known) = (self.args, self.known);
+        let catalog = self.catalog().await;
+        let now = Now {
+            config: self.config,
+            gate: self.gate,
+            catalog: catalog.as_ref(),
+            budget,
+            prompt: args.prompt.as_deref(),
+        };
+        for change in changes(known, &now) {
+            out::note(format_args!("note: {change}"));
+        }
+        if let Some(directory) = &known.settings.store.directory {
+            out::note(format_args!(
+                "note: the files in {} are as they are now, not as they were at effect {}",
+                directory.display(),
+                args.at
+            ));
+        }
+    }
+
+    /// What the endpoint lists. A fork that asks no model any more needs none.
+    async fn catalog(&self) -> Option<Catalog> {
+        let model = self.known.start().model.as_ref()?;
+        let gate = self.gate.filter(|_| !local::is_asked_for(&model.id.to_string()))?;
+        match gate.reach(&self.config.limits).await {
+            Ok(catalog) => catalog,
+            Err(error) => {
+                out::note(format_args!("note: {} cannot be asked now: {error}", gate.root()));
+                None
+            }
+        }
+    }
+
+    /// The record of the new run.
+    fn writer(&self) -> Result<RunWriter, Fault> {
+        let (args, known) = (self.args, self.known);
+        let whole = |path: &Path| std::path::absolute(path).ok();
+        let settings = Settings {
+            version: record::VERSION.to_owned(),
+            endpoint: self.gate.map(|gate| gate.root().to_owned()),
+            // The file that the recorded run wrote to belongs to that run.
+            output: args.output.as_deref().and_then(whole),
+            store_was_there: known.settings.store.directory.as_deref().is_some_and(Path::is_dir),
+            configured_budget: Some(known.settings.configured_budget.unwrap_or(self.config.budget)),
+            given_budget: known
+                .settings
+                .given_budget
+                .under(Budget::from(&args.drive.budget)),
+            ..known.settings.clone()
+        };
+        let file = args.prompt.as_deref().and_then(whole);
+        let facts = HostFacts {
+            file: file
+                .map(|path| path.display().to_string())
+                .or_else(|| known.run.file.clone()),
+            host: settings.to_json()?,
+            parent: Some(Parent {
+                run: known.id,
+                effect: EffectId(args.at),
+            }),
+        };
+        Ok(known.database.record(facts)?)
+    }
 }
 
 /// Another answer for an effect, of the effect's own kind.
 fn read_answer(path: &Path, effect: &RecordedEffect) -> Result<Answer, Fault> {
     let bytes = files::read(path, MAX_INPUT_BYTES)?;
-    let answer: Answer = serde_json::from_slice(&bytes).map_err(|error| {
-        Fault::usage(format_args!("--answer {}: this is no answer: {error}", path.display()))
-            .with_help("an answer is JSON as `runvil show --json` prints it for an effect")
-    })?;
+    let refused = |problem: &dyn std::fmt::Display| {
+        Fault::usage(format_args!("--answer {}: {problem}", path.display())).with_help(format_args!(
+            "effect {} wants an answer such as {}",
+            effect.effect.id,
+            example(&effect.effect.kind)
+        ))
+    };
+    let value: Value =
+        serde_json::from_slice(&bytes).map_err(|error| refused(&format_args!("this is no JSON: {error}")))?;
+    let answer: Answer =
+        serde_json::from_value(value).map_err(|error| refused(&format_args!("this is no answer: {error}")))?;
     let fits = matches!(
         (&effect.effect.kind, &answer),
         (_, Answer::Dropped)
@@ -107,11 +249,16 @@ fn read_answer(path: &Path, effect: &RecordedEffect) -> Result<Answer, Fault> {
     if fits {
         Ok(answer)
     } else {
-        let id = effect.effect.id;
-        Err(Fault::usage(format_args!(
-            "--answer {}: the answer is of another kind than effect {id}",
-            path.display()
-        ))
-        .with_help("give an answer of the kind that the recorded one has"))
+        Err(refused(&"the answer is of another kind than the effect"))
+    }
+}
+
+/// A short answer of the kind that an effect has.
+fn example(kind: &EffectKind) -> &'static str {
+    match kind {
+        EffectKind::ModelRound(_) => r#"{"answer":"model","ok":{"text":"Hello"}}"#,
+        EffectKind::ToolCall(_) => r#"{"answer":"tool","ok":{"text":"found","trusted":false}}"#,
+        EffectKind::Store(_) => "`runvil show RUN --effects --json` prints for it",
+        EffectKind::Timer { .. } => r#"{"answer":"timer"}"#,
     }
 }

@@ -1,11 +1,12 @@
 //! `runvil replay`: repeats a recorded run.
 
-use runvil_harness::{Replayed, replay as repeat};
+use runvil_harness::{Observer, Replayed, replay_watched};
 use serde_json::json;
 
 use crate::{
     args::ReplayArgs,
     config::Config,
+    event_lines::EventLines,
     exit::{Exit, Fault},
     out, record,
     repeat::{Known, read_prompt},
@@ -21,20 +22,22 @@ pub(crate) fn replay(args: &ReplayArgs) -> Result<Exit, Fault> {
         (Some(file), _) => read_prompt(file)?,
         (None, Some(source)) => {
             let file = known.run.file.as_deref().unwrap_or_default();
-            out::note(format_args!(
-                "note: {file} was edited since, and is run as it is now; --recorded runs the recorded text"
-            ));
+            if !args.quiet && !args.events.are_alone() {
+                out::note(format_args!(
+                    "note: {file} was edited since, and is run as it is now; --recorded runs the recorded text"
+                ));
+            }
             source
         }
         (None, None) => known.run.source.clone(),
     };
-    let mut history = known.database.history(id)?;
-    let replayed = repeat(&known.recorded()?, &source, &mut history).map_err(|error| {
-        Fault::failure(format_args!("run {id}: {error}")).with_help("check the disk that holds the records")
-    })?;
+    let mut spared = known.spared(&config);
+    spared.add("the prompt file", args.file.as_deref());
+    spared.check(None, args.events.sink.as_ref())?;
+    let replayed = repeat(&known, &source, args)?;
     if args.json {
         print_json(&known, &replayed)?;
-    } else {
+    } else if !args.quiet {
         print(&known, &replayed)?;
     }
     Ok(if replayed.divergence.is_none() {
@@ -42,6 +45,22 @@ pub(crate) fn replay(args: &ReplayArgs) -> Result<Exit, Fault> {
     } else {
         Exit::Failure
     })
+}
+
+fn repeat(known: &Known, source: &[u8], args: &ReplayArgs) -> Result<Replayed, Fault> {
+    let (id, recorded) = (known.id, known.recorded()?);
+    let mut history = known.database.history(id)?;
+    let mut events = args.events.sink.as_ref().map(EventLines::open).transpose()?;
+    let mut nobody = ();
+    let observer: &mut dyn Observer = match &mut events {
+        Some(events) => events,
+        None => &mut nobody,
+    };
+    let replayed = replay_watched(&recorded, source, &mut history, observer).map_err(|error| {
+        Fault::failure(format_args!("run {id}: {error}")).with_help("check the disk that holds the records")
+    })?;
+    events.map_or(Ok(()), EventLines::finish)?;
+    Ok(replayed)
 }
 
 fn print(known: &Known, replayed: &Replayed) -> Result<(), Fault> {

@@ -2,31 +2,29 @@
 
 use std::{path::Path, sync::Arc};
 
-use runvil_engine::{RunOutcome, prompt::Prompt};
-use runvil_harness::{Host, Launch, ModelAccess, RunControl, RunReport};
+use runvil_engine::prompt::Prompt;
+use runvil_harness::{Host, Launch, ModelAccess};
 use runvil_pack::{
     Configuration, INPUT_BROKER, InputBroker, SEARCH_PROVIDER, SearchProvider, Services, shipped::UserInputPlugin,
 };
 use runvil_syntax::Frontmatter;
-use runvil_trace::RunSpans;
 use runvil_web::{TOKIO_RUNTIME, WebPlugin};
 use serde_json::Value;
 use tokio::runtime::Handle;
 
 use crate::{
     args::RunArgs,
-    cause::Grip,
+    budget::Budget,
     config::Config,
-    ending::Ending,
     exit::{Exit, Fault},
     files::{self, MAX_INPUT_BYTES, MAX_PROMPT_BYTES},
+    hold::{Hold, Left},
     models::{self, Gate},
     operator::StdinOperator,
+    overwrite::Spared,
     record, runtime,
-    signals::{self, Signals},
     store::{self, StoreSpec},
-    usage::{Meter, metered},
-    watch::Watch,
+    usage::Usage,
 };
 
 pub(crate) fn run(args: &RunArgs) -> Result<Exit, Fault> {
@@ -39,6 +37,7 @@ pub(crate) fn run(args: &RunArgs) -> Result<Exit, Fault> {
     };
     program.check_output()?;
     let config = Config::load()?;
+    program.check_places(&config)?;
     let runtime = runtime::start()?;
     let exit = runtime.block_on(program.run(&config));
     // A thread that waits for standard input, or for Lua that does not come back, must not hold up the end.
@@ -81,6 +80,16 @@ impl Program<'_> {
         }
     }
 
+    /// What the run reads is not written over.
+    fn check_places(&self, config: &Config) -> Result<(), Fault> {
+        let args = self.args;
+        let mut spared = Spared::of(config);
+        spared.add("the prompt file", Some(&args.file));
+        spared.add("the input file", args.input.as_deref());
+        spared.add("the UI file", args.ui.as_deref());
+        spared.check(args.output.as_deref(), args.drive.show.events.sink.as_ref())
+    }
+
     async fn run(&self, config: &Config) -> Result<Exit, Fault> {
         let args = self.args;
         let gate = Gate::open(config)?;
@@ -92,60 +101,36 @@ impl Program<'_> {
         let models = models::access(gate.as_ref(), config, args.model.as_deref(), declares_roles).await?;
         let lacks_model = declares_roles && models.current.is_none();
 
-        let control = RunControl::new();
-        let grip = Grip::new(control.clone());
-        let meter = Arc::new(Meter::new(config.budget.with_args(&args.budget), grip.clone()));
-        let host = host(args, config, gate.as_ref(), metered(models, &meter))?;
+        let budget = config.budget.under(Budget::from(&args.drive.budget));
+        let hold = Hold::new(budget, Usage::default());
+        let host = host(args, config, gate.as_ref(), hold.metered(models))?;
+        let writer = record::recorder(args, config, gate.as_ref())?;
+        let recorded = writer.as_ref().map(|writer| writer.id());
         let launch = Launch {
             args: args.args.clone(),
             input: args.input.as_deref().map(files::read_text).transpose()?,
             services: services(args),
             ui: args.ui.as_deref().map(read_ui).transpose()?,
             store: store::open(&StoreSpec::from(args))?,
-            recorder: record::recorder(args, config, gate.as_ref())?,
-            control,
+            recorder: writer.map(|writer| writer as _),
+            control: hold.control.clone(),
             ..Launch::new(self.source.as_slice(), &args.name)
         };
-        // From here on a signal ends the run and no longer the process.
-        let listening =
-            Signals::listen().map_err(|error| Fault::failure(format_args!("signals cannot be heeded: {error}")))?;
-        let mut watch = Watch::begin(&args.show, &meter)?;
-        let signals = tokio::spawn(signals::heed(listening, grip.clone()));
-        let clock = tokio::spawn(Arc::clone(&meter).watch_time());
-        let name = self.declared().map_or("", |frontmatter| &frontmatter.name);
-        let mut spans = RunSpans::start(name, &args.name);
-        let report = host.run(launch, &mut spans.beside(&mut watch)).await;
-        spans.end(&report.outcome);
-        signals.abort();
-        clock.abort();
-        let shown = watch.finish();
-        let exit = self.deliver(&report, &grip, &meter, lacks_model)?;
-        shown.map(|()| exit)
-    }
-
-    /// Hands out what the run left.
-    fn deliver(&self, report: &RunReport, grip: &Grip, meter: &Meter, lacks_model: bool) -> Result<Exit, Fault> {
-        let ending = Ending {
-            path: &self.args.file,
+        let show = &args.drive.show;
+        let mut watched = hold.watch(show, self.prompt.as_ref(), &args.name)?;
+        let report = host.run(launch, &mut watched.observer()).await;
+        let shown = watched.end(Some(&report.outcome));
+        let left = Left {
+            path: &args.file,
             source: &self.source,
             prompt: self.prompt.as_ref(),
-            outcome: &report.outcome,
-            cause: matches!(report.outcome, RunOutcome::Cancelled)
-                .then(|| grip.cause())
-                .flatten(),
-            usage: meter.usage(),
-            output: report.output.as_ref().and_then(|output| output.as_ref().err()),
+            report: &report,
+            output: args.output.as_deref(),
             lacks_model,
+            recorded,
         };
-        let exit = if self.args.show.json {
-            ending.print_json()
-        } else {
-            ending.tell()
-        }?;
-        if let (Some(Ok(text)), Some(path)) = (&report.output, &self.args.output) {
-            files::write(path, text)?;
-        }
-        Ok(exit)
+        let exit = hold.deliver(&left, show)?;
+        shown.map(|()| exit)
     }
 }
 
@@ -158,7 +143,7 @@ fn host(args: &RunArgs, config: &Config, gate: Option<&Gate>, models: ModelAcces
         .plugin(&UserInputPlugin)
         .models(models)
         .limits(config.limits.clone())
-        .debug(args.show.debug)
+        .debug(args.drive.show.debug)
         .build()
         .map_err(Fault::usage)
 }
@@ -173,7 +158,8 @@ fn services(args: &RunArgs) -> Services {
     Services::new().with(INPUT_BROKER, operator)
 }
 
-fn read_ui(path: &Path) -> Result<Value, Fault> {
+/// The UI snapshot that a file holds.
+pub(crate) fn read_ui(path: &Path) -> Result<Value, Fault> {
     let bytes = files::read(path, MAX_INPUT_BYTES)?;
     serde_json::from_slice(&bytes).map_err(|error| {
         Fault::failure(format_args!("{}: the file is not JSON: {error}", path.display()))

@@ -290,7 +290,7 @@ impl OpenEffects {
     fn abandon(&mut self, which: impl Fn(&Effect) -> bool) -> bool {
         let mut any = false;
         for Open { effect, state } in self.effects.values_mut() {
-            if let State::Working { dropped, .. } = *state
+            if let State::Working { dropped, .. } | State::Held { dropped } = *state
                 && which(effect)
             {
                 cut_short(state);

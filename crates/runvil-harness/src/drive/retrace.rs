@@ -1,50 +1,45 @@
-//! Taking a run along a recorded course before it is driven.
+//! Taking a run along its own record before it goes on.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 
 use runvil_engine::{
-    AccessId, Answer, Effect, EffectId, EffectKind, Handed, History, Landed, Outcome, RunOutcome, StepRecord, StoreCall,
+    AccessId, Answer, Effect, EffectId, EffectKind, Handed, History, Landed, Outcome, RecordFault, Recorder,
+    RunOutcome, StepRecord, StoreCall,
 };
 use runvil_vfs::{Session, StoreReply};
 use tokio::time::Instant;
 
-use super::{Driver, PATIENCE};
+use super::{Driver, PATIENCE, left};
 use crate::{
     blocking::blocking,
-    recording,
-    replay::{self, RecordedAccess},
-    resume::{self, Course, Fork, OnUnknown, ResumeError},
+    recording, replay,
+    resume::{self, Course, OnChanged, OnUnknown, ResumeError},
     stepper::Order,
     store::SessionAccess,
 };
 
 /// What becomes of work that was open.
-enum Verdict {
+pub(super) enum Verdict {
     Perform,
     Answer(Answer),
+    /// The answer was found out, and is to be kept.
+    FoundOut(Answer),
     Unknown,
 }
 
-impl Driver<'_> {
-    /// Takes the run along its course. Gives the outcome, where the course leads to one.
-    pub(super) async fn retrace(&mut self, course: Course) -> Result<Option<RunOutcome>, ResumeError> {
-        match course {
-            Course::Resumed {
-                history,
-                access,
-                unknown,
-            } => self.retrace_own(history, &access, unknown).await,
-            Course::Forked(fork) => self.retrace_other(fork).await,
-        }
-    }
-
-    /// Makes every recorded step again, then settles what was open.
-    async fn retrace_own(
+impl Driver {
+    /// Makes every recorded step again, then judges what was open. Nothing is performed, and nothing kept.
+    pub(super) async fn retrace(
         &mut self,
-        mut history: Box<dyn History>,
-        access: &RecordedAccess,
-        unknown: OnUnknown,
-    ) -> Result<Option<RunOutcome>, ResumeError> {
+        course: Course,
+    ) -> Result<(Vec<(EffectId, Verdict)>, Option<RunOutcome>), ResumeError> {
+        let Course {
+            mut history,
+            access,
+            unknown,
+            changed,
+            taken,
+        } = course;
         let mut number = 0;
         while let Some(recorded) = history.next_step().map_err(ResumeError::Record)? {
             let answers = recorded_answers(&recorded, &mut *history)?;
@@ -67,28 +62,43 @@ impl Driver<'_> {
                 self.record.add(event);
             }
             if step.outcome.is_some() {
-                return Ok(step.outcome);
+                return Ok((Vec::new(), step.outcome));
             }
         }
-        let verdicts = self.judge(&mut *history, unknown).await?;
         let landed = history.landed().map_err(ResumeError::Record)?;
-        self.restore(landed, access).await?;
+        if changed == OnChanged::Ask {
+            self.check_files(&mut *history, &landed, taken).await?;
+        }
+        let verdicts = self.judge(&mut *history, unknown).await?;
+        if let Some(session) = self.record.session.clone() {
+            access.hand_over(Box::new(SessionAccess(session.clone())));
+            restore(session, landed).await?;
+        }
+        Ok((verdicts, None))
+    }
+
+    /// Gives each effect that was open what was judged of it.
+    pub(super) fn settle(&mut self, verdicts: Vec<(EffectId, Verdict)>) -> Result<(), ResumeError> {
         for (id, verdict) in verdicts {
             match verdict {
                 Verdict::Answer(answer) => self.open.settle(id, answer),
+                Verdict::FoundOut(answer) => {
+                    self.keep_answer(id, &answer)?;
+                    self.open.settle(id, answer);
+                }
                 Verdict::Perform | Verdict::Unknown => self.open.perform_held(id),
             }
         }
-        Ok(None)
+        Ok(())
     }
 
-    async fn step_again(&mut self, order: Order) -> Result<runvil_engine::Step, ResumeError> {
+    pub(super) async fn step_again(&mut self, order: Order) -> Result<runvil_engine::Step, ResumeError> {
         self.stepper.step(order);
         let stepped = self.stepper.stepped().await;
         stepped.map_err(|panicked| ResumeError::Step(panicked.to_string()))
     }
 
-    fn hold(&mut self, effects: Vec<Effect>, drops: &[EffectId]) {
+    pub(super) fn hold(&mut self, effects: Vec<Effect>, drops: &[EffectId]) {
         for &id in drops {
             self.open.drop_effect(id);
         }
@@ -97,9 +107,32 @@ impl Driver<'_> {
         }
     }
 
-    /// What becomes of each effect that was open when the process died. Nothing is performed before all is settled.
+    /// Refuses to go on where files are not as the run left them.
+    async fn check_files(
+        &self,
+        history: &mut dyn History,
+        landed: &[Landed],
+        taken: Option<EffectId>,
+    ) -> Result<(), ResumeError> {
+        let Some(session) = self.record.session.clone() else {
+            return Ok(());
+        };
+        let mut files = left::Files::of(&session, self.record.staged.as_ref(), landed, taken, history)?;
+        for id in self.open.all_held() {
+            if let (Some((effect, _)), None) = (self.open.held(id), history.answer(id).map_err(ResumeError::Record)?) {
+                files.allow_open(&session, effect, landed, history)?;
+            }
+        }
+        let changed = blocking(move || files.changed(&session)).await;
+        match changed.map_err(ResumeError::Store)? {
+            changed if changed.is_empty() => Ok(()),
+            changed => Err(ResumeError::Changed(changed)),
+        }
+    }
+
+    /// What becomes of each effect that was open when the process died.
     async fn judge(
-        &mut self,
+        &self,
         history: &mut dyn History,
         unknown: OnUnknown,
     ) -> Result<Vec<(EffectId, Verdict)>, ResumeError> {
@@ -110,24 +143,21 @@ impl Driver<'_> {
             let Some((effect, dropped)) = self.open.held(id) else {
                 continue;
             };
-            let effect = effect.clone();
             let answer = history.answer(id).map_err(ResumeError::Record)?;
             let is_store = matches!(effect.kind, EffectKind::Store(_));
             let verdict = match answer {
                 _ if stopped.contains(&id) || dropped && !is_store => Verdict::Answer(Answer::Dropped),
                 Some(_) if dropped => Verdict::Answer(Answer::Dropped),
                 Some(answer) => Verdict::Answer(answer),
-                None => self.judge_open(&effect, history).await?,
+                None => self.judge_open(effect, history).await?,
             };
             let verdict = match (verdict, unknown) {
                 (Verdict::Unknown, OnUnknown::Ask) => {
-                    undecided.push(effect);
+                    undecided.push(effect.clone());
                     continue;
                 }
                 (Verdict::Unknown, OnUnknown::Repeat) => Verdict::Perform,
-                (Verdict::Unknown, OnUnknown::Fail) => {
-                    Verdict::Answer(self.keep_answer(id, resume::failed_unknown(&effect.kind))?)
-                }
+                (Verdict::Unknown, OnUnknown::Fail) => Verdict::FoundOut(resume::failed_unknown(&effect.kind)),
                 (verdict, _) => verdict,
             };
             verdicts.push((id, verdict));
@@ -140,7 +170,7 @@ impl Driver<'_> {
     }
 
     /// Work without an answer: most is asked again.
-    async fn judge_open(&mut self, effect: &Effect, history: &mut dyn History) -> Result<Verdict, ResumeError> {
+    async fn judge_open(&self, effect: &Effect, history: &mut dyn History) -> Result<Verdict, ResumeError> {
         match &effect.kind {
             EffectKind::ModelRound(_) | EffectKind::Timer { .. } => Ok(Verdict::Perform),
             EffectKind::ToolCall(call) => Ok(if resume::is_repeat_safe(self.open.tools(), &call.tool) {
@@ -154,7 +184,7 @@ impl Driver<'_> {
 
     /// A change of a real file may have been made: its contents tell.
     async fn judge_store(
-        &mut self,
+        &self,
         effect: EffectId,
         call: &StoreCall,
         history: &mut dyn History,
@@ -170,126 +200,26 @@ impl Driver<'_> {
             .await
             .map_err(ResumeError::Store)?;
         let found = found.as_deref().map(recording::state);
-        if found == change.before {
-            Ok(Verdict::Perform)
+        Ok(if found == change.before {
+            Verdict::Perform
         } else if found == change.after {
-            let answer = Answer::Store(Outcome::Ok(StoreReply::Done));
-            Ok(Verdict::Answer(self.keep_answer(effect, answer)?))
+            Verdict::FoundOut(Answer::Store(Outcome::Ok(StoreReply::Done)))
         } else {
-            Ok(Verdict::Unknown)
-        }
+            Verdict::Unknown
+        })
     }
 
-    /// Records an answer that was found out.
-    fn keep_answer(&mut self, id: EffectId, answer: Answer) -> Result<Answer, ResumeError> {
-        let kept = self.record.keep(|recorder| recorder.answered(id, &answer));
-        kept.map_err(|unrecordable| ResumeError::Record(unrecordable.to_string().into()))?;
-        Ok(answer)
+    /// Records an answer that was not performed.
+    pub(super) fn keep_answer(&mut self, id: EffectId, answer: &Answer) -> Result<(), ResumeError> {
+        self.keep(|recorder| recorder.answered(id, answer))
     }
 
-    /// Brings the store to where it was: what landed has its claims again, and a store in memory its files.
-    async fn restore(&mut self, landed: Vec<Landed>, access: &RecordedAccess) -> Result<(), ResumeError> {
-        let Some(session) = self.record.session.clone() else {
-            return Ok(());
-        };
-        access.hand_over(Box::new(SessionAccess(session.clone())));
-        blocking(move || restore(&session, landed))
-            .await
-            .map_err(ResumeError::Store)
-    }
-
-    /// Takes a forked run along the other's course, as far as it asks for the same work.
-    async fn retrace_other(&mut self, fork: Fork) -> Result<Option<RunOutcome>, ResumeError> {
-        let Fork {
-            mut history,
-            until,
-            answer,
-        } = fork;
-        let mut asked: BTreeMap<EffectId, EffectKind> = BTreeMap::new();
-        let known = |history: &mut dyn History, id: EffectId| match &answer {
-            Some(answer) if id == until => Ok(Some(answer.clone())),
-            _ => history.answer(id).map_err(ResumeError::Record),
-        };
-        while let Some(recorded) = history.next_step().map_err(ResumeError::Record)? {
-            let follows = |handed: &Handed| {
-                let Some((effect, dropped)) = self.open.held(handed.effect) else {
-                    return false;
-                };
-                let same = asked
-                    .get(&handed.effect)
-                    .is_some_and(|kind| replay::is_same_kind(kind, &effect.kind));
-                same && handed.effect <= until && dropped == handed.dropped
-            };
-            if recorded.cancelled.is_some() || !recorded.handed.iter().all(follows) {
-                break;
-            }
-            let mut answers = Vec::new();
-            for handed in &recorded.handed {
-                let id = handed.effect;
-                let answer = if handed.dropped {
-                    None
-                } else {
-                    known(&mut *history, id)?
-                };
-                if let Some(answer) = &answer {
-                    self.keep_answer(id, answer.clone())?;
-                }
-                self.open.release(id);
-                asked.remove(&id);
-                answers.push((id, answer.unwrap_or(Answer::Dropped)));
-            }
-            asked.extend(recorded.effects.into_iter().map(|effect| (effect.id, effect.kind)));
-            let step = self
-                .step_again(Order {
-                    answers,
-                    cancel_at: None,
-                })
-                .await?;
-            self.due = false;
-            let step = step.into_record(recorded.handed);
-            if let Err(unrecordable) = self.record.keep(|recorder| recorder.stepped(&step)) {
-                return Ok(Some(self.end_unrecorded(unrecordable)));
-            }
-            for event in step.events {
-                self.observer.event(&event);
-                self.record.add(event);
-            }
-            self.hold(step.effects, &step.drops);
-            if step.outcome.is_some() {
-                return Ok(step.outcome);
-            }
-        }
-        let landed = history.landed().map_err(ResumeError::Record)?;
-        let followed = |landed: &Landed| landed.access.effect <= until;
-        if let Some(session) = self.record.session.clone() {
-            let landed = landed.into_iter().filter(followed).collect();
-            blocking(move || restore(&session, landed))
-                .await
-                .map_err(ResumeError::Store)?;
-        }
-        for id in self.open.all_held() {
-            let Some((effect, dropped)) = self.open.held(id) else {
-                continue;
-            };
-            let same = asked
-                .get(&id)
-                .is_some_and(|kind| replay::is_same_kind(kind, &effect.kind));
-            let is_store = matches!(effect.kind, EffectKind::Store(_));
-            let answer = if same && id <= until {
-                known(&mut *history, id)?
-            } else {
-                None
-            };
-            match answer {
-                Some(answer) => {
-                    self.keep_answer(id, answer.clone())?;
-                    self.open.settle(id, if dropped { Answer::Dropped } else { answer });
-                }
-                None if dropped && !is_store => self.open.settle(id, Answer::Dropped),
-                None => self.open.perform_held(id),
-            }
-        }
-        Ok(None)
+    pub(super) fn keep(
+        &mut self,
+        tell: impl FnOnce(&dyn Recorder) -> Result<(), RecordFault>,
+    ) -> Result<(), ResumeError> {
+        let kept = self.record.keep(tell);
+        kept.map_err(|unrecordable| ResumeError::Record(unrecordable.to_string().into()))
     }
 }
 
@@ -308,7 +238,13 @@ fn recorded_answers(recorded: &StepRecord, history: &mut dyn History) -> Result<
     Ok(answers)
 }
 
-fn restore(session: &Session, landed: Vec<Landed>) -> Result<(), runvil_vfs::StoreFailure> {
+/// Brings a store to where it was: what landed has its claims again, and a store in memory its files.
+pub(super) async fn restore(session: Session, landed: Vec<Landed>) -> Result<(), ResumeError> {
+    let restored = blocking(move || restore_all(&session, landed)).await;
+    restored.map_err(ResumeError::Store)
+}
+
+fn restore_all(session: &Session, landed: Vec<Landed>) -> Result<(), runvil_vfs::StoreFailure> {
     session.open()?;
     for Landed {
         access,
