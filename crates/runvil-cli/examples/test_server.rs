@@ -103,6 +103,7 @@ fn read(stream: &mut TcpStream) -> io::Result<Request> {
 fn models(stream: &mut TcpStream, behaviour: &str) -> io::Result<()> {
     match behaviour {
         "no-models" => respond(stream, 404, &json!({ "error": "not found" })),
+        "locked-models" => respond(stream, 401, &json!({ "error": "who is there?" })),
         "empty-models" => respond(stream, 200, &json!({ "data": [] })),
         "rich-models" => respond(
             stream,

@@ -108,7 +108,7 @@ fn model(changes: &mut Vec<String>, known: &Known, now: &Now<'_>) {
     }
     let found = listed.iter().find(|model| model.id == was.id);
     if found.is_none() && !listed.is_empty() {
-        changes.push(format!("the endpoint does not list {name} any more; it is asked all the same"));
+        changes.push(format!("the endpoint does not list {name}; it is asked all the same"));
     }
     let said = found.cloned().or_else(|| models::assumed(was.id.name()).ok());
     if let Some(is) = said.map(|model| models::configured(model, now.config)) {

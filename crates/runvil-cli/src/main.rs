@@ -1,6 +1,7 @@
 //! The `runvil` command line: runs prompts, checks them, and tests them.
 
 mod args;
+mod asked;
 mod budget;
 mod cause;
 mod changes;

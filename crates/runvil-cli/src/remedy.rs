@@ -5,6 +5,9 @@ use runvil_engine::{RunError, RunErrorKind};
 /// What to do next, in one line.
 pub(crate) fn remedy(error: &RunError) -> &'static str {
     let says = |text: &str| error.message.contains(text);
+    if error.kind == RunErrorKind::Completion && says("exceeds the ") && says("-byte limit") {
+        return "raise `max_response_bytes` under [limits] in runvil.toml, or ask for less";
+    }
     if error.retryable {
         return "the failure may pass; run the prompt again";
     }
@@ -121,6 +124,14 @@ mod tests {
             let remedy = remedy(&RunError::new(kind, message));
             assert!(remedy.contains(says), "{message}: {remedy}");
         }
+    }
+
+    #[test]
+    fn a_reply_over_the_cap_comes_again_and_so_names_its_limit() {
+        let message = "the model backend sent a reply that could not be understood: response stream exceeds the 16-byte limit";
+        let mut error = RunError::new(RunErrorKind::Completion, message);
+        error.retryable = true;
+        assert!(remedy(&error).contains("max_response_bytes"));
     }
 
     #[test]

@@ -16,10 +16,15 @@ pub(crate) struct Line {
     pub(crate) took: Option<i64>,
     /// Below how many others it stands.
     pub(crate) depth: usize,
+    /// The number of the effect that it is, which `runvil fork --at` takes; `None` for what the run did not ask for.
+    pub(crate) effect: Option<u64>,
     /// How it ended.
     pub(crate) state: State,
     #[serde(flatten)]
     pub(crate) what: What,
+    /// The line that it stands below, by its place in the order of time.
+    #[serde(skip)]
+    parent: Option<usize>,
 }
 
 /// How a thing ended.
@@ -104,7 +109,27 @@ pub(crate) fn of(database: &Database, run: RunId, started: i64) -> Result<Vec<Li
     for effect in effects {
         builder.effect(&effect?);
     }
-    Ok(builder.lines)
+    Ok(nested(builder.lines))
+}
+
+/// The lines with each below the one that it belongs to: work that goes on side by side is told apart.
+fn nested(lines: Vec<Line>) -> Vec<Line> {
+    let mut children = vec![Vec::new(); lines.len()];
+    let mut waiting = Vec::new();
+    for (index, line) in lines.iter().enumerate() {
+        match line.parent {
+            Some(parent) => children[parent].push(index),
+            None => waiting.push(index),
+        }
+    }
+    waiting.reverse();
+    let mut lines: Vec<Option<Line>> = lines.into_iter().map(Some).collect();
+    let mut nested = Vec::with_capacity(lines.len());
+    while let Some(index) = waiting.pop() {
+        nested.extend(lines[index].take());
+        waiting.extend(children[index].drain(..).rev());
+    }
+    nested
 }
 
 struct Builder {
@@ -120,8 +145,11 @@ impl Builder {
         let at = at.saturating_sub(self.started);
         let Self { lines, nesting, .. } = self;
         let closed = nesting.event(event, |parent, opening| {
-            let depth = depth(lines, *parent);
-            lines.push(opened(at, depth, opening));
+            let line = Line {
+                parent: *parent,
+                ..opened(at, depth(lines, *parent), opening)
+            };
+            lines.push(line);
             Some(lines.len() - 1)
         });
         for (line, ending) in closed {
@@ -140,31 +168,38 @@ impl Builder {
                 at,
                 took: None,
                 depth: depth(&self.lines, parent),
+                effect: None,
                 state: State::Done,
                 what: What::Log {
                     message: message.clone(),
                 },
+                parent,
             });
         }
     }
 
     fn effect(&mut self, recorded: &RecordedEffect) {
         let parent = *self.nesting.innermost(&recorded.effect.task);
-        let answer = recorded.answer.as_ref();
-        let state = match answer {
-            _ if recorded.dropped => State::Cancelled,
-            Some(Answer::Dropped) => State::Cancelled,
-            None => State::Open,
-            Some(answer) if failed(answer) => State::Failed,
-            Some(_) => State::Done,
-        };
         self.lines.push(Line {
             at: recorded.at.saturating_sub(self.started),
             took: recorded.answered_at.map(|at| at.saturating_sub(recorded.at)),
             depth: depth(&self.lines, parent),
-            state,
-            what: performed(&recorded.effect.kind, answer),
+            effect: Some(recorded.effect.id.0),
+            state: state(recorded),
+            what: performed(&recorded.effect.kind, recorded.answer.as_ref()),
+            parent,
         });
+    }
+}
+
+/// What became of an effect.
+pub(crate) fn state(recorded: &RecordedEffect) -> State {
+    match &recorded.answer {
+        _ if recorded.dropped => State::Cancelled,
+        Some(Answer::Dropped) => State::Cancelled,
+        None => State::Open,
+        Some(answer) if failed(answer) => State::Failed,
+        Some(_) => State::Done,
     }
 }
 
@@ -186,8 +221,10 @@ fn opened(at: i64, depth: usize, opening: Opening<'_>) -> Line {
         at,
         took: None,
         depth,
+        effect: None,
         state: State::Open,
         what,
+        parent: None,
     }
 }
 

@@ -93,11 +93,30 @@ fn a_budget_may_stand_in_the_configuration_and_the_command_line_counts_before_it
 fn a_budget_that_makes_no_sense_is_refused() {
     let place = Place::new();
     for (option, value, says) in [
-        ("--max-rounds", "-1", "--max-rounds"),
-        ("--max-total-tokens", "many", "--max-total-tokens"),
+        ("--max-rounds", "-1", "a whole number from 0 on is meant"),
+        ("--max-rounds", "1.5", "a whole number from 0 on is meant"),
+        ("--max-total-tokens", "many", "a whole number from 0 on is meant"),
         ("--max-seconds", "0", "a number of seconds above 0 is meant"),
         ("--max-seconds", "soon", "a number of seconds above 0 is meant"),
     ] {
         rounds(&place, "hello+bad", "1", &[&format!("{option}={value}")]).refused(2, says);
+        rounds(&place, "hello+bad", "1", &[option, value]).refused(2, says);
     }
+    for value in ["-1", "1.5", "'many'"] {
+        place.file("runvil.toml", format!("[budget]\nmax_rounds = {value}\n"));
+        rounds(&place, "hello+bad", "1", &[])
+            .refused(2, "a whole number from 0 on is meant")
+            .says("runvil.toml");
+    }
+}
+
+#[test]
+fn a_program_is_told_which_budget_was_passed_and_what_to_do() {
+    let place = Place::new();
+    let run = rounds(&place, "hello+p1", "9", &["--max-rounds", "1", "--json"]);
+    assert_eq!(run.status, Some(130), "{run:#?}");
+    let told: serde_json::Value = serde_json::from_str(&run.stdout).expect("JSON");
+    assert_eq!(told["cause"], "max_rounds");
+    assert_eq!(told["message"], "it passed its budget of 1 model round");
+    assert!(told["help"].as_str().is_some_and(|help| help.contains("--max-rounds")), "{told}");
 }

@@ -168,7 +168,9 @@ fn a_redirect_is_not_followed() {
 fn an_endless_reply_is_refused_at_the_cap() {
     let place = Place::new();
     place.file("runvil.toml", "[limits]\nmax_response_bytes = 100000\n");
-    infer_in(&place, "flood").refused(1, "response stream exceeds the 100000-byte limit");
+    infer_in(&place, "flood")
+        .refused(1, "response stream exceeds the 100000-byte limit")
+        .says("help: raise `max_response_bytes` under [limits]");
 }
 
 #[test]

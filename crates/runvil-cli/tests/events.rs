@@ -119,10 +119,16 @@ fn json_tells_the_result_and_the_usage() {
         "rounds": 1, "rounds_of_unknown_use": 0,
         "prompt_tokens": 20, "completion_tokens": 10, "reasoning_tokens": null,
     });
+    let mut told = object(&run);
+    let id = told["run"].take();
     assert_eq!(
-        object(&run),
-        json!({ "outcome": "completed", "result": "Hello, world!", "usage": usage })
+        told,
+        json!({ "outcome": "completed", "result": "Hello, world!", "usage": usage, "run": null })
     );
+    let shown = place.runvil(["show", id.as_str().expect("an id"), "--json"]).run();
+    assert_eq!(object(&shown)["id"], id);
+    let unrecorded = object(&infer(&place, "hello+j1", &["--json", "--no-record"]));
+    assert_eq!(unrecorded["run"], Value::Null);
     let unknown = object(&infer(&place, "hello+j1", &["--json"]));
     assert_eq!(unknown["usage"]["prompt_tokens"], Value::Null);
     assert_eq!(unknown["usage"]["rounds_of_unknown_use"], 1);

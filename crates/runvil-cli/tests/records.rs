@@ -225,8 +225,8 @@ fn what_has_changed_is_said_before_anything_runs() {
         .completed("one xtwo")
         .says("prompt.md was edited since; the recorded text is run")
         .says("echo+elsewhere now")
-        .says("the model under [model] is second now; first is asked")
-        .says("the limits under [limits] have changed");
+        .says("the model was first and would be second now; first is asked")
+        .says("`concurrency` under [limits] was 8 and would be 2 now; 8 holds");
 }
 
 #[test]

@@ -73,7 +73,7 @@ impl Retraced {
         if let Some(outcome) = outcome {
             return Ok(driver.record.finish(outcome).await);
         }
-        driver.settle(verdicts)?;
+        driver.settle(verdicts, observer)?;
         Ok(driver.drive(observer).await)
     }
 }

@@ -73,7 +73,7 @@ fn name_of(database: &Database, run: RunId) -> String {
 
 fn to_table(runs: &[RunSummary], states: &[&str]) -> Table<9> {
     let mut table = Table::new([
-        ("RUN", Align::Left),
+        ("RUN", Align::Whole),
         ("STARTED", Align::Left),
         ("OUTCOME", Align::Left),
         ("TIME", Align::Right),

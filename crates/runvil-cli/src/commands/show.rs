@@ -8,6 +8,7 @@ use serde_json::{Map, Value, json};
 
 use crate::{
     args::TimelineArgs,
+    asked,
     config::Config,
     exit::{Exit, Fault},
     out, record, recorded,
@@ -29,12 +30,16 @@ pub(crate) fn show(args: &TimelineArgs) -> Result<Exit, Fault> {
         told["ending"] = json!(database.run(id)?.outcome);
         if args.events {
             told["events"] = events_json(&database, id)?;
+        } else if args.effects {
+            told["effects"] = effects_json(&database, id)?;
         } else {
             told["timeline"] = json!(timeline::of(&database, id, micros(&run))?);
         }
         out::print(format_args!("{told}\n"))?;
     } else if args.events {
         print_events(&database, &run)?;
+    } else if args.effects {
+        out::print(effects_table(&database, id)?)?;
     } else {
         let outcome = database.run(id)?.outcome;
         let lines = timeline::of(&database, id, micros(&run))?;
@@ -70,6 +75,8 @@ fn head(run: &RunSummary, state: &str, outcome: Option<&RunOutcome>) -> String {
     match outcome {
         Some(RunOutcome::Completed { text }) => line("result", &cut(text, SHOWN)),
         Some(RunOutcome::Failed(RunError { kind, message, .. })) => {
+            // Where Lua was, the command tells when the run fails.
+            let message = message.split("\nstack traceback").next().unwrap_or_default();
             line("error", &cut(&format!("{kind}: {message}"), SHOWN));
         }
         Some(RunOutcome::Cancelled) | None => {}
@@ -108,9 +115,10 @@ fn usage(rounds: u64, tokens: Tokens) -> String {
     text
 }
 
-fn to_table(lines: &[Line]) -> Table<4> {
+fn to_table(lines: &[Line]) -> Table<5> {
     let mut table = Table::new([
         ("START", Align::Right),
+        ("EFFECT", Align::Right),
         ("WHAT", Align::Left),
         ("TIME", Align::Right),
         ("", Align::Left),
@@ -118,6 +126,7 @@ fn to_table(lines: &[Line]) -> Table<4> {
     for line in lines {
         table.row([
             offset(line.at),
+            line.effect.map(|effect| effect.to_string()).unwrap_or_default(),
             format!("{}{}", "  ".repeat(line.depth), what(&line.what)),
             line.took.map(when::span).unwrap_or_default(),
             detail(line),
@@ -191,6 +200,39 @@ fn print_events(database: &Database, run: &RunSummary) -> Result<(), Fault> {
         out::print(format_args!("{}\n", one_line(&line)))?;
     }
     Ok(())
+}
+
+/// The most characters of what was asked, and of its answer, on a line.
+const ASKED: usize = 48;
+
+fn effects_table(database: &Database, run: RunId) -> Result<Table<5>, Fault> {
+    let mut table = Table::new([
+        ("EFFECT", Align::Right),
+        ("KIND", Align::Left),
+        ("ASKED", Align::Left),
+        ("TIME", Align::Right),
+        ("ANSWER", Align::Left),
+    ]);
+    for recorded in database.effects(run)? {
+        let recorded = recorded?;
+        let took = recorded.answered_at.map(|answered| answered.saturating_sub(recorded.at));
+        table.row([
+            recorded.effect.id.to_string(),
+            asked::kind(&recorded.effect.kind).to_owned(),
+            cut(&asked::question(&recorded.effect.kind), ASKED),
+            took.map(when::span).unwrap_or_default(),
+            cut(&asked::reply(&recorded), ASKED),
+        ]);
+    }
+    Ok(table)
+}
+
+fn effects_json(database: &Database, run: RunId) -> Result<Value, Fault> {
+    let mut list = Vec::new();
+    for recorded in database.effects(run)? {
+        list.push(asked::to_json(&recorded?));
+    }
+    Ok(Value::Array(list))
 }
 
 /// An event's kind, and the fields that only its kind has.

@@ -14,9 +14,11 @@ use std::{
         atomic::{AtomicU64, Ordering},
     },
     thread,
-    time::Duration,
+    time::{Duration, Instant},
 };
 
+use runvil_engine::EffectKind;
+use runvil_record::{Database, RecordedEffect, RunFilter, RunId};
 use serde_json::Value;
 use tempfile::TempDir;
 
@@ -78,6 +80,55 @@ impl Place {
             .stdout(Stdio::piped())
             .stderr(Stdio::piped());
         Runvil { command, input: None }
+    }
+}
+
+impl Place {
+    /// A place whose records are in `kept/runs.db`.
+    pub(crate) fn with_records() -> Self {
+        let place = Self::new();
+        place.file("runvil.toml", "[record]\npath = 'kept/runs.db'\n");
+        place
+    }
+
+    pub(crate) fn database(&self) -> Database {
+        Database::open_existing(self.path("kept/runs.db")).expect("a database")
+    }
+
+    /// How many runs are recorded.
+    pub(crate) fn runs(&self) -> usize {
+        let page = self.database().runs(&RunFilter::default(), None, 100);
+        page.expect("a page").runs.len()
+    }
+
+    /// Runs `runvil run` with these arguments on a server that never answers, and kills it in its first round.
+    pub(crate) fn kill_in_a_round(&self, args: &[&str]) -> RunId {
+        let newest = || {
+            let database = Database::open_existing(self.path("kept/runs.db")).ok()?;
+            database.find("last").ok()
+        };
+        let before = newest();
+        let mut child = self.runvil([&["run"], args].concat()).server("silent").spawn();
+        let begun = Instant::now();
+        let run = loop {
+            assert!(begun.elapsed() < Duration::from_secs(60), "the run comes to no round");
+            assert_eq!(child.try_wait().expect("a child"), None, "the run comes to no round");
+            thread::sleep(Duration::from_millis(20));
+            let Some(run) = newest().filter(|run| Some(*run) != before) else {
+                continue;
+            };
+            let is_open = |effect: Result<RecordedEffect, _>| {
+                effect.is_ok_and(|recorded| {
+                    recorded.answer.is_none() && matches!(recorded.effect.kind, EffectKind::ModelRound(_))
+                })
+            };
+            if self.database().effects(run).is_ok_and(|effects| effects.into_iter().any(is_open)) {
+                break run;
+            }
+        };
+        child.kill().expect("killed");
+        child.wait().expect("ended");
+        run
     }
 }
 

@@ -111,7 +111,7 @@ impl Driver {
             self.open.abandon_work();
             return Ok(None);
         }
-        self.leave(course).await.map(|()| None)
+        self.leave(course, observer).await.map(|()| None)
     }
 
     /// Whether the run can be handed what the recorded step was.
@@ -129,6 +129,9 @@ impl Driver {
     fn take_answer(&mut self, handed: Handed, course: &mut Followed) -> Result<Answer, ResumeError> {
         let id = handed.effect;
         let answer = course.answer(id)?;
+        if answer.is_none() && !handed.dropped {
+            return Err(ResumeError::NoAnswer(id));
+        }
         if let (Some(answer), Some(effect)) = (&answer, self.open.release(id)) {
             self.keep_taken(effect, answer, course)?;
         }
@@ -174,7 +177,7 @@ impl Driver {
 
     /// Leaves the course: what the run has of it is in the store, and what it still waits for is answered from there or
     /// performed.
-    async fn leave(&mut self, mut course: Followed) -> Result<(), ResumeError> {
+    async fn leave(&mut self, mut course: Followed, observer: &mut dyn Observer) -> Result<(), ResumeError> {
         let mut settled = Vec::new();
         for id in self.open.all_held() {
             let Some((effect, dropped)) = self.open.held(id) else {
@@ -199,7 +202,7 @@ impl Driver {
             match answer {
                 Some(answer) => self.open.settle(id, if dropped { Answer::Dropped } else { answer }),
                 None if dropped && !is_store => self.open.settle(id, Answer::Dropped),
-                None => self.open.perform_held(id),
+                None => self.open.perform_held(id, observer),
             }
         }
         Ok(())

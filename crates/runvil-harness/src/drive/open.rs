@@ -168,9 +168,10 @@ impl OpenEffects {
     }
 
     /// Settles that a held effect is performed. A store operation that the run dropped lands.
-    pub(super) fn perform_held(&mut self, id: EffectId) {
+    pub(super) fn perform_held(&mut self, id: EffectId, observer: &mut dyn Observer) {
         let Some((_, was_dropped)) = self.held(id) else { return };
         let Some(effect) = self.release(id) else { return };
+        observer.effect_started(&effect);
         self.start(effect);
         if was_dropped {
             self.drop_effect(id);

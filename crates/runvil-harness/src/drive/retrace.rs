@@ -11,6 +11,7 @@ use tokio::time::Instant;
 
 use super::{Driver, PATIENCE, left};
 use crate::{
+    Observer,
     blocking::blocking,
     recording, replay,
     resume::{self, Course, OnChanged, OnUnknown, ResumeError},
@@ -78,7 +79,11 @@ impl Driver {
     }
 
     /// Gives each effect that was open what was judged of it.
-    pub(super) fn settle(&mut self, verdicts: Vec<(EffectId, Verdict)>) -> Result<(), ResumeError> {
+    pub(super) fn settle(
+        &mut self,
+        verdicts: Vec<(EffectId, Verdict)>,
+        observer: &mut dyn Observer,
+    ) -> Result<(), ResumeError> {
         for (id, verdict) in verdicts {
             match verdict {
                 Verdict::Answer(answer) => self.open.settle(id, answer),
@@ -86,7 +91,7 @@ impl Driver {
                     self.keep_answer(id, &answer)?;
                     self.open.settle(id, answer);
                 }
-                Verdict::Perform | Verdict::Unknown => self.open.perform_held(id),
+                Verdict::Perform | Verdict::Unknown => self.open.perform_held(id, observer),
             }
         }
         Ok(())
