@@ -36,8 +36,16 @@ fn the_effects_of_a_run_are_listed_with_number_question_and_answer() {
     let shown = place.runvil(["show", "--effects"]).run();
     let mut settings = insta::Settings::clone_current();
     settings.add_filter(r" +\d+(ms|µs|\.\d\ds)", " [time]");
+    settings.add_filter(r"ASKED +TIME", "ASKED  TIME");
     settings.bind(|| {
-        insta::assert_snapshot!(shown.stdout, @"");
+        insta::assert_snapshot!(shown.stdout, @r"
+        EFFECT  KIND   ASKED  TIME  ANSWER
+             1  store  write f: x [time]  done
+             2  chat   first: one [time]  one
+             3  store  append f: one [time]  done
+             4  chat   first: two one [time]  two one
+             5  store  read f [time]  xone
+        ");
     });
     let told = json(&place.runvil(["show", "--effects", "--json"]).run());
     let effects = told["effects"].as_array().expect("effects");

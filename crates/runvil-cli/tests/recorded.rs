@@ -196,15 +196,61 @@ fn the_timeline_nests_what_a_run_did() {
         result  Hello, world!!
         rounds  1, 12 tokens in, 4 out
 
-        START  WHAT  TIME
-        [start]>section Main [time]
-        [start]>  log asking
-        [start]>  chat first [time]  12 in, 4 out, stop
-        [start]>  store write notes.md [time]
-        [start]>  task 0.0 Worker [time]
-        [start]>    section Worker [time]
+        START  EFFECT  WHAT  TIME
+        [start]>        section Main [time]
+        [start]>          log asking
+        [start]>     1  chat first [time]  12 in, 4 out, stop
+        [start]>     2  store write notes.md [time]
+        [start]>          task 0.0 Worker [time]
+        [start]>            section Worker [time]
         ");
     });
+}
+
+#[test]
+fn work_that_went_on_side_by_side_stands_below_its_own_task() {
+    let records = Records::new();
+    let body = "## Main\n\n```lua\nlocal r = tasks.fanout('### Worker', { 'a', 'b' })\nreturn r[1].text .. r[2].text\n```\n\n\
+                ### Worker\n\n```lua\nmodels.use('w')\nlog(item)\nreturn models.infer(item)\n```";
+    records.place.prompt("models: { w: {} }\n", body);
+    records.recorded("echo", &["hi"]);
+    let told = records.json(&["show"]);
+    let lines = told["timeline"].as_array().expect("lines").iter();
+    let lines: Vec<String> = lines
+        .map(|line| {
+            let text = ["id", "name", "message"].iter().find_map(|key| line[key].as_str());
+            format!("{} {} {}", line["depth"], line["kind"].as_str().unwrap_or_default(), text.unwrap_or_default())
+        })
+        .collect();
+    assert_eq!(
+        lines,
+        [
+            "0 section Main",
+            "1 task 0.0",
+            "2 section Worker",
+            "3 log a",
+            "3 round ",
+            "1 task 0.1",
+            "2 section Worker",
+            "3 log b",
+            "3 round ",
+        ]
+    );
+}
+
+#[cfg(unix)]
+#[test]
+fn a_narrow_terminal_gets_rows_that_stay_on_their_lines() {
+    let records = Records::new();
+    let name = "a name that is much longer than any terminal is wide enough to show beside all the other columns";
+    records.recorded("hello", &["hi", "--name", name]);
+    let mut terminal = records.place.at_terminal("hello", &["runs"]);
+    assert_eq!(terminal.ends(), 0);
+    let screen = terminal.screen();
+    assert_eq!(screen.lines().count(), 2, "{screen}");
+    assert!(screen.ends_with('…') && screen.contains("a name that is"), "{screen}");
+    // In a pipe nothing is cut.
+    assert!(records.runvil(&["runs"]).stdout.contains(name));
 }
 
 #[test]
