@@ -1,6 +1,6 @@
 //! What a recorded run did, and when: one line for each thing that takes time, and for each `log` call.
 
-use runvil_engine::{Answer, EffectKind, Event, EventKind, Outcome, TaskOrigin, Usage};
+use runvil_engine::{Answer, EffectKind, Event, EventKind, Outcome, RunOutcome, TaskOrigin, Usage};
 use runvil_record::{Database, RecordError, RecordedEffect, RecordedEvent, RunId};
 use runvil_trace::{Ending, Nesting, Opening};
 use serde::Serialize;
@@ -87,7 +87,12 @@ pub(crate) enum What {
 }
 
 /// The timeline of a run that started at this instant, in UTC microseconds since the Unix epoch.
-pub(crate) fn of(database: &Database, run: RunId, started: i64) -> Result<Vec<Line>, RecordError> {
+pub(crate) fn of(
+    database: &Database,
+    run: RunId,
+    started: i64,
+    outcome: Option<&RunOutcome>,
+) -> Result<Vec<Line>, RecordError> {
     let mut builder = Builder {
         started,
         lines: Vec::new(),
@@ -108,6 +113,9 @@ pub(crate) fn of(database: &Database, run: RunId, started: i64) -> Result<Vec<Li
     }
     for effect in effects {
         builder.effect(&effect?);
+    }
+    if matches!(outcome, Some(RunOutcome::Cancelled)) {
+        builder.cancel_last();
     }
     Ok(nested(builder.lines))
 }
@@ -159,6 +167,18 @@ impl Builder {
             }
         }
         self.log(at, event);
+    }
+
+    /// The sections that ended with a cancelled run did not fail.
+    fn cancel_last(&mut self) {
+        let end = |line: &Line| line.took.map(|took| line.at.saturating_add(took));
+        let is_section = |line: &&mut Line| matches!(line.what, What::Section { .. });
+        let last = self.lines.iter().filter_map(end).max();
+        for line in self.lines.iter_mut().filter(is_section) {
+            if line.state == State::Failed && end(line) == last {
+                line.state = State::Cancelled;
+            }
+        }
     }
 
     fn log(&mut self, at: i64, event: &Event) {

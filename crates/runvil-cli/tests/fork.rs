@@ -228,3 +228,26 @@ fn a_fork_on_a_real_directory_that_died_does_not_take_its_parents_files_for_its_
     let resumed = place.runvil(["resume", "last"]).server("echo+real").run();
     resumed.completed("two one|xoneone");
 }
+
+#[test]
+fn a_fork_began_when_it_was_forked_and_is_no_older_than_that() {
+    let place = recorded("echo+old");
+    let connection = rusqlite::Connection::open(place.path("kept/runs.db")).expect("the database");
+    let day_ago = "UPDATE runs SET started_at = started_at - 86400000, ended_at = ended_at - 86400000000";
+    connection.execute(day_ago, []).expect("an older run");
+    drop(connection);
+    let first = place.database().find("last").expect("a run");
+    fork(&place, "echo+old", &["last", "--at", "2"]).completed("two one|xone");
+    let connection = rusqlite::Connection::open(place.path("kept/runs.db")).expect("the database");
+    let same_start = "UPDATE runs SET started_at = (SELECT min(started_at) FROM runs)";
+    connection.execute(same_start, []).expect("the start of the parent");
+    drop(connection);
+    let told = json(&place.runvil(["show", "--json"]).run());
+    assert!(told["took_us"].as_i64().is_some_and(|took| took < 60_000_000), "{told}");
+    let told = json(&place.runvil(["prune", "--older-than", "12h", "--json"]).run());
+    assert_eq!(told["deleted"], json!([first.to_string()]));
+    // What it is forked from may be gone.
+    assert_eq!(place.runvil(["show"]).run().status, Some(0));
+    assert_eq!(place.runvil(["replay", "last"]).run().status, Some(0));
+    fork(&place, "echo+old", &["last", "--at", "2"]).completed("two one|xone");
+}

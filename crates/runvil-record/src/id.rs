@@ -14,6 +14,14 @@ impl RunId {
     pub fn draw() -> Self {
         Self(Uuid::now_v7())
     }
+
+    /// When it was drawn, in UTC milliseconds since the Unix epoch; `None` for an id that tells no instant.
+    #[must_use]
+    pub fn drawn_at(&self) -> Option<i64> {
+        let (seconds, nanos) = self.0.get_timestamp()?.to_unix();
+        let seconds = i64::try_from(seconds).ok()?;
+        seconds.checked_mul(1_000)?.checked_add(i64::from(nanos / 1_000_000))
+    }
 }
 
 impl fmt::Display for RunId {
@@ -47,5 +55,13 @@ mod tests {
         assert!(ids.windows(2).all(|pair| pair[0] < pair[1]));
         assert!(ids.windows(2).all(|pair| pair[0].to_string() < pair[1].to_string()));
         assert_eq!(ids[0].to_string().parse(), Ok(ids[0]));
+    }
+
+    #[test]
+    fn an_id_tells_when_it_was_drawn() {
+        let id: Result<RunId, _> = "01a22e2a-4c87-70df-bbde-4d9bffe3886c".parse();
+        assert_eq!(id.map(|id| id.drawn_at()), Ok(Some(0x01a2_2e2a_4c87)));
+        let other: Result<RunId, _> = "00000000-0000-4000-8000-000000000000".parse();
+        assert_eq!(other.map(|id| id.drawn_at()), Ok(None));
     }
 }

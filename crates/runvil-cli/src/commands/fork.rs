@@ -262,3 +262,23 @@ fn example(kind: &EffectKind) -> &'static str {
         EffectKind::Timer { .. } => r#"{"answer":"timer"}"#,
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const PAGE: &str = include_str!("../../../../docs/records.md");
+
+    #[test]
+    fn the_answers_that_the_documentation_shows_are_answers() {
+        let begins_answer = PAGE.match_indices("{\"answer\":").map(|(at, _)| &PAGE[at..]);
+        let mut read = 0;
+        for text in begins_answer {
+            let mut stream = serde_json::Deserializer::from_str(text).into_iter::<Answer>();
+            let answer = stream.next().expect("an answer");
+            assert!(answer.is_ok(), "{answer:?}: {}", text.lines().next().unwrap_or_default());
+            read += 1;
+        }
+        assert!(read > 6, "{read}");
+    }
+}

@@ -8,7 +8,7 @@ use crate::{
     args::PruneArgs,
     config::Config,
     exit::{Exit, Fault},
-    out, record, when,
+    out, record, recorded, when,
 };
 
 /// How many runs are looked up at once.
@@ -17,11 +17,7 @@ const PAGE: usize = 500;
 pub(crate) fn prune(args: &PruneArgs) -> Result<Exit, Fault> {
     let (deleted, kept_space) = match record::open_if_any(&Config::load()?)? {
         Some(database) => {
-            let filter = RunFilter {
-                before: Some(args.older_than.before(Timestamp::now())),
-                ..RunFilter::default()
-            };
-            let runs = all(&database, &filter)?;
+            let runs = all(&database, args.older_than.before(Timestamp::now()))?;
             if args.dry_run {
                 (look(&database, &runs)?, false)
             } else {
@@ -50,12 +46,17 @@ pub(crate) fn prune(args: &PruneArgs) -> Result<Exit, Fault> {
     Ok(Exit::Success)
 }
 
-/// Every run that the filter lets through.
-fn all(database: &Database, filter: &RunFilter) -> Result<Vec<RunId>, RecordError> {
+/// Every run that began before this instant. A fork of an older run has a start of its own.
+fn all(database: &Database, before: i64) -> Result<Vec<RunId>, RecordError> {
+    let filter = RunFilter {
+        before: Some(before),
+        ..RunFilter::default()
+    };
     let (mut runs, mut after) = (Vec::new(), None);
     loop {
-        let page = database.runs(filter, after.as_ref(), PAGE)?;
-        runs.extend(page.runs.iter().map(|run| run.id));
+        let page = database.runs(&filter, after.as_ref(), PAGE)?;
+        let older = page.runs.iter().filter(|run| recorded::began(run) < before);
+        runs.extend(older.map(|run| run.id));
         after = page.next;
         if after.is_none() {
             return Ok(runs);

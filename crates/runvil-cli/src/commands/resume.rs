@@ -9,7 +9,7 @@ use std::{
 use runvil_engine::{History as _, Landed, Outcome};
 use runvil_harness::{OnChanged, OnUnknown, Resumable, ResumeError, Resumption};
 use runvil_model::Catalog;
-use runvil_record::{RecordError, RunId, RunWriter};
+use runvil_record::{Parent, RecordError, RunId, RunWriter};
 
 use crate::{
     args::{ChangedFiles, ResumeArgs, UnknownWork},
@@ -78,6 +78,7 @@ impl Resuming<'_> {
                 prompt: None,
             };
             tell(changes(&known, &now));
+            tell(half_taken(&known)?.into_iter().collect());
         }
         let writer = Arc::new(known.database.resume(known.id)?);
         // Another process may have gone on with the run in the meantime.
@@ -206,6 +207,18 @@ fn tell(changes: Vec<String>) {
     for change in changes {
         out::note(format_args!("note: {change}"));
     }
+}
+
+/// Says where a fork died before it had every answer that it was to take over.
+fn half_taken(known: &Known) -> Result<Option<String>, Fault> {
+    let Some(Parent { run, effect }) = known.parent()? else {
+        return Ok(None);
+    };
+    let last = known.database.effects_from(known.id, effect)?.next().transpose()?;
+    let is_taken = last.is_some_and(|last| last.effect.id > effect || last.answer.is_some() || last.dropped);
+    Ok((!is_taken).then(|| {
+        format!("the run does not have the answers of run {run} up to effect {effect}; it goes on without the rest of them")
+    }))
 }
 
 /// Debug mode is a fact that a run starts with.

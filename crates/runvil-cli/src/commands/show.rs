@@ -27,13 +27,14 @@ pub(crate) fn show(args: &TimelineArgs) -> Result<Exit, Fault> {
     let state = recorded::state(&database, &run)?;
     if args.json {
         let mut told = recorded::to_json(&run, state);
-        told["ending"] = json!(database.run(id)?.outcome);
+        let outcome = database.run(id)?.outcome;
+        told["ending"] = json!(outcome);
         if args.events {
             told["events"] = events_json(&database, id)?;
         } else if args.effects {
             told["effects"] = effects_json(&database, id)?;
         } else {
-            told["timeline"] = json!(timeline::of(&database, id, micros(&run))?);
+            told["timeline"] = json!(timeline::of(&database, id, micros(&run), outcome.as_ref())?);
         }
         out::print(format_args!("{told}\n"))?;
     } else if args.events {
@@ -42,7 +43,7 @@ pub(crate) fn show(args: &TimelineArgs) -> Result<Exit, Fault> {
         out::print(effects_table(&database, id)?)?;
     } else {
         let outcome = database.run(id)?.outcome;
-        let lines = timeline::of(&database, id, micros(&run))?;
+        let lines = timeline::of(&database, id, micros(&run), outcome.as_ref())?;
         out::print(format_args!(
             "{}\n{}",
             head(&run, state, outcome.as_ref()),
@@ -54,7 +55,7 @@ pub(crate) fn show(args: &TimelineArgs) -> Result<Exit, Fault> {
 
 /// When the run started, in UTC microseconds since the Unix epoch.
 fn micros(run: &RunSummary) -> i64 {
-    run.started_at.saturating_mul(1_000)
+    recorded::began(run).saturating_mul(1_000)
 }
 
 /// What is to be known of the run as a whole.
@@ -67,7 +68,7 @@ fn head(run: &RunSummary, state: &str, outcome: Option<&RunOutcome>) -> String {
     let prompt = [run.prompt_name.as_deref(), run.file.as_deref(), Some(&run.prompt_hash)];
     line("prompt", &prompt.into_iter().flatten().collect::<Vec<_>>().join(", "));
     line("name", &run.name);
-    line("started", &when::local(run.started_at));
+    line("started", &when::local(recorded::began(run)));
     if let Some(took) = recorded::took(run) {
         line("took", &when::span(took));
     }
