@@ -48,7 +48,9 @@ pub(crate) fn question(kind: &EffectKind) -> String {
         EffectKind::Store(call) => {
             let (op, path) = (call.op.name().as_str(), call.op.path());
             match &call.op {
-                StoreOp::Write { contents, .. } | StoreOp::Append { contents, .. } => format!("{op} {path}: {contents}"),
+                StoreOp::Write { contents, .. } | StoreOp::Append { contents, .. } => {
+                    format!("{op} {path}: {contents}")
+                }
                 StoreOp::StrReplace { old, new, .. } => format!("{op} {path}: {old} -> {new}"),
                 _ => format!("{op} {path}"),
             }
@@ -87,7 +89,10 @@ pub(crate) fn reply(recorded: &RecordedEffect) -> String {
 }
 
 fn model_reply(reply: &ModelReply) -> String {
-    let calls = reply.tool_calls.iter().map(|call| format!("calls {} {}", call.name, call.arguments));
+    let calls = reply
+        .tool_calls
+        .iter()
+        .map(|call| format!("calls {} {}", call.name, call.arguments));
     let text = Some(reply.text.clone()).filter(|text| !text.is_empty());
     text.into_iter().chain(calls).collect::<Vec<_>>().join("; ")
 }

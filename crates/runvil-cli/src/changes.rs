@@ -101,7 +101,9 @@ fn model(changes: &mut Vec<String>, known: &Known, now: &Now<'_>) {
         .map(|named| without_server(named).to_owned())
         .or_else(|| listed.first().map(self::name));
     if let Some(current) = current.filter(|current| *current != name) {
-        changes.push(format!("the model was {name} and would be {current} now; {name} is asked"));
+        changes.push(format!(
+            "the model was {name} and would be {current} now; {name} is asked"
+        ));
     }
     if local::is_asked_for(&name) {
         return;
@@ -182,7 +184,9 @@ fn budgets(changes: &mut Vec<String>, known: &Known, now: &Now<'_>) {
         if was != holds {
             changes.push(format!("`{name}` was {was} and is {holds} now"));
         } else if said != says {
-            changes.push(format!("`{name}` under [budget] was {said} and is {says} now; {holds} holds"));
+            changes.push(format!(
+                "`{name}` under [budget] was {said} and is {says} now; {holds} holds"
+            ));
         }
     }
 }

@@ -86,11 +86,7 @@ impl Hold {
             lacks_model: left.lacks_model,
             recorded: left.recorded,
         };
-        let exit = if show.json {
-            ending.print_json()
-        } else {
-            ending.tell()
-        }?;
+        let exit = if show.json { ending.print_json() } else { ending.tell() }?;
         if let (Some(Ok(text)), Some(path)) = (&report.output, left.output) {
             files::write(path, text)?;
         }

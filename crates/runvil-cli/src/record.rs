@@ -10,9 +10,7 @@ use runvil_record::{Database, Durability, HostFacts, RecordError, RunId, RunWrit
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use crate::{
-    args::RunArgs, budget::Budget, config::Config, exit::Fault, files, models::Gate, store::StoreSpec,
-};
+use crate::{args::RunArgs, budget::Budget, config::Config, exit::Fault, files, models::Gate, store::StoreSpec};
 
 /// What the command line needs to set a run up again. It holds no secret.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
@@ -75,11 +73,7 @@ impl From<RecordError> for Fault {
 pub(crate) const VERSION: &str = env!("CARGO_PKG_VERSION");
 
 /// The recorder of a run that is about to start, unless none is wanted.
-pub(crate) fn recorder(
-    args: &RunArgs,
-    config: &Config,
-    gate: Option<&Gate>,
-) -> Result<Option<Arc<RunWriter>>, Fault> {
+pub(crate) fn recorder(args: &RunArgs, config: &Config, gate: Option<&Gate>) -> Result<Option<Arc<RunWriter>>, Fault> {
     if args.no_record || config.record.enabled == Some(false) {
         return Ok(None);
     }

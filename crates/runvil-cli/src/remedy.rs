@@ -128,7 +128,8 @@ mod tests {
 
     #[test]
     fn a_reply_over_the_cap_comes_again_and_so_names_its_limit() {
-        let message = "the model backend sent a reply that could not be understood: response stream exceeds the 16-byte limit";
+        let message =
+            "the model backend sent a reply that could not be understood: response stream exceeds the 16-byte limit";
         let mut error = RunError::new(RunErrorKind::Completion, message);
         error.retryable = true;
         assert!(remedy(&error).contains("max_response_bytes"));

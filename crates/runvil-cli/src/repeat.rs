@@ -124,11 +124,10 @@ impl Known {
     /// Says what counts against the budget before anything runs; refuses where that has passed it.
     pub(crate) fn check_budget(&self, budget: &Budget, used: &Usage, notes: bool) -> Result<(), Fault> {
         if let Some(passed) = budget.passed_by(used) {
-            return Err(Fault::usage(format_args!(
-                "run {}: with what it used before, {passed}",
-                self.id
-            ))
-            .with_help(passed.help()));
+            return Err(
+                Fault::usage(format_args!("run {}: with what it used before, {passed}", self.id))
+                    .with_help(passed.help()),
+            );
         }
         if notes && budget.counts_use() && used.rounds > 0 {
             let tokens = tokens(used).map(|tokens| format!(" and {tokens}"));

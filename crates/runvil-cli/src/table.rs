@@ -136,14 +136,21 @@ mod tests {
     #[test]
     fn a_narrow_terminal_cuts_text_and_no_number() {
         let mut table = Table::new([("NAME", Align::Left), ("N", Align::Right), ("REST", Align::Left)]);
-        table.row(["a short one".into(), "123456".into(), "a text that is much longer".into()]);
+        table.row([
+            "a short one".into(),
+            "123456".into(),
+            "a text that is much longer".into(),
+        ]);
         table.room = Some(32);
         assert_eq!(
             table.to_string(),
             "NAME              N  REST\na short one  123456  a text tha…\n"
         );
         table.room = Some(1);
-        assert_eq!(table.to_string(), "NAME           N  REST\na short…  123456  a text …\n");
+        assert_eq!(
+            table.to_string(),
+            "NAME           N  REST\na short…  123456  a text …\n"
+        );
     }
 
     #[test]

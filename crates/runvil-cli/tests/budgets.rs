@@ -118,5 +118,8 @@ fn a_program_is_told_which_budget_was_passed_and_what_to_do() {
     let told: serde_json::Value = serde_json::from_str(&run.stdout).expect("JSON");
     assert_eq!(told["cause"], "max_rounds");
     assert_eq!(told["message"], "it passed its budget of 1 model round");
-    assert!(told["help"].as_str().is_some_and(|help| help.contains("--max-rounds")), "{told}");
+    assert!(
+        told["help"].as_str().is_some_and(|help| help.contains("--max-rounds")),
+        "{told}"
+    );
 }

@@ -52,7 +52,10 @@ fn the_effects_of_a_run_are_listed_with_number_question_and_answer() {
     let numbers: Vec<_> = effects.iter().map(|effect| effect["effect"].clone()).collect();
     assert_eq!(numbers, [1, 2, 3, 4, 5]);
     assert_eq!(effects[0]["kind"], "store");
-    assert_eq!(effects[0]["asked"]["op"], json!({ "op": "write", "path": "f", "contents": "x" }));
+    assert_eq!(
+        effects[0]["asked"]["op"],
+        json!({ "op": "write", "path": "f", "contents": "x" })
+    );
     assert_eq!(effects[1]["kind"], "model_round");
     assert_eq!(effects[1]["answer"]["ok"]["text"], "one");
     assert_eq!(effects[1]["state"], "done");
@@ -97,8 +100,16 @@ fn a_number_or_an_answer_that_fits_nothing_is_refused_and_leaves_no_run() {
         (&["last", "--at", "0"][..], 2, "effects are counted from 1"),
         (&["last", "--at", "-1"], 2, "effects are counted from 1"),
         (&["last", "--at", "6"], 2, "has no such effect"),
-        (&["last", "--at", "2", "--prompt", "nowhere.md"], 1, "nowhere.md: there is no such file"),
-        (&["last", "--at", "2", "--answer", "nowhere.json"], 1, "nowhere.json: there is no such file"),
+        (
+            &["last", "--at", "2", "--prompt", "nowhere.md"],
+            1,
+            "nowhere.md: there is no such file",
+        ),
+        (
+            &["last", "--at", "2", "--answer", "nowhere.json"],
+            1,
+            "nowhere.json: there is no such file",
+        ),
         (&["last", "--at", "2", "--prompt", "."], 1, "this is a directory"),
     ] {
         fork(&place, "echo+fits", args).refused(status, says);
@@ -146,7 +157,18 @@ fn a_fork_has_its_own_facts_and_the_options_of_a_run() {
     let run = fork(
         &place,
         "usage-20-10+facts",
-        &["last", "--at", "1", "--output", "forked.txt", "--json", "--events", "jsonl:e.jsonl", "--debug", "--durable"],
+        &[
+            "last",
+            "--at",
+            "1",
+            "--output",
+            "forked.txt",
+            "--json",
+            "--events",
+            "jsonl:e.jsonl",
+            "--debug",
+            "--durable",
+        ],
     );
     let told = json(&run);
     assert_eq!((told["result"].as_str(), run.status), (Some("r"), Some(0)), "{run:#?}");
@@ -155,16 +177,41 @@ fn a_fork_has_its_own_facts_and_the_options_of_a_run() {
     let forked = database.find("last").expect("a run");
     assert_eq!(told["run"], forked.to_string());
     let host = database.run(forked).expect("a run").host;
-    assert!(host["endpoint"].as_str().is_some_and(|root| root.ends_with("usage-20-10+facts")), "{host}");
-    assert!(host["output"].as_str().is_some_and(|path| path.ends_with("forked.txt")), "{host}");
+    assert!(
+        host["endpoint"]
+            .as_str()
+            .is_some_and(|root| root.ends_with("usage-20-10+facts")),
+        "{host}"
+    );
+    assert!(
+        host["output"].as_str().is_some_and(|path| path.ends_with("forked.txt")),
+        "{host}"
+    );
     assert!(database.run(forked).expect("a run").start.facts.debug);
     // A fork that asks on its own reports in debug mode what it sends.
-    let text = place.read("prompt.md").replace("infer('one')", "infer('one') .. models.infer('more')");
+    let text = place
+        .read("prompt.md")
+        .replace("infer('one')", "infer('one') .. models.infer('more')");
     place.file("more.md", text);
-    let first = database.runs(&RunFilter::default(), None, 9).expect("a page").runs[1].id.to_string();
-    fork(&place, "echo+facts", &[&first, "--at", "1", "--prompt", "more.md", "--debug", "--events", "jsonl:e.jsonl"])
-        .completed("r")
-        .says("more.md is run in place of the recorded text");
+    let first = database.runs(&RunFilter::default(), None, 9).expect("a page").runs[1]
+        .id
+        .to_string();
+    fork(
+        &place,
+        "echo+facts",
+        &[
+            &first,
+            "--at",
+            "1",
+            "--prompt",
+            "more.md",
+            "--debug",
+            "--events",
+            "jsonl:e.jsonl",
+        ],
+    )
+    .completed("r")
+    .says("more.md is run in place of the recorded text");
     assert!(place.read("e.jsonl").contains("\"kind\":\"request\""));
     assert_eq!(place.read("out.txt"), "one");
 }
@@ -174,7 +221,10 @@ fn a_fork_forks_and_is_resumed_like_any_run() {
     let place = recorded("echo+again");
     let text = place.read("prompt.md");
     // The fork writes a file of its own, and its fork goes on from there.
-    place.file("other.md", text.replace("store.append('f', a)", "store.append('f', a .. '!')"));
+    place.file(
+        "other.md",
+        text.replace("store.append('f', a)", "store.append('f', a .. '!')"),
+    );
     fork(&place, "echo+again", &["last", "--at", "2", "--prompt", "other.md"]).completed("two one|xone!");
     fork(&place, "echo+again", &["last", "--at", "4"]).completed("two one|xone!");
     assert_eq!(place.runvil(["replay", "last"]).run().status, Some(0));

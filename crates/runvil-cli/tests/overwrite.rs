@@ -21,7 +21,16 @@ fn place() -> Place {
     );
     place.file("given.txt", "given");
     place.file("ui.json", "{}");
-    place.kill_in_a_round(&["prompt.md", "x", "--input", "given.txt", "--ui", "ui.json", "--output", "out.txt"]);
+    place.kill_in_a_round(&[
+        "prompt.md",
+        "x",
+        "--input",
+        "given.txt",
+        "--ui",
+        "ui.json",
+        "--output",
+        "out.txt",
+    ]);
     place
 }
 
@@ -30,8 +39,22 @@ fn a_run_writes_over_nothing_that_it_reads() {
     let place = place();
     let prompt = place.read("prompt.md");
     let run = |option: &str, path: &str| {
-        let path = if option == "--events" { format!("jsonl:{path}") } else { path.to_owned() };
-        let args = ["run", "prompt.md", "x", "--input", "given.txt", "--ui", "ui.json", option, &path];
+        let path = if option == "--events" {
+            format!("jsonl:{path}")
+        } else {
+            path.to_owned()
+        };
+        let args = [
+            "run",
+            "prompt.md",
+            "x",
+            "--input",
+            "given.txt",
+            "--ui",
+            "ui.json",
+            option,
+            &path,
+        ];
         place.runvil(args).server("echo+over").run()
     };
     fs::create_dir(place.path("deep")).expect("a directory");
@@ -50,8 +73,21 @@ fn a_run_writes_over_nothing_that_it_reads() {
             refused(&run(option, path), what);
         }
     }
-    let both = ["run", "prompt.md", "x", "--input", "given.txt", "--output", "a", "--events", "jsonl:./a"];
-    refused(&place.runvil(both).server("echo+over").run(), "the file that --output names");
+    let both = [
+        "run",
+        "prompt.md",
+        "x",
+        "--input",
+        "given.txt",
+        "--output",
+        "a",
+        "--events",
+        "jsonl:./a",
+    ];
+    refused(
+        &place.runvil(both).server("echo+over").run(),
+        "the file that --output names",
+    );
     assert_eq!(place.read("prompt.md"), prompt);
     assert_eq!(place.runs(), 1);
     run("--output", "prompt.md.out").completed("r");
@@ -66,7 +102,15 @@ fn a_link_does_not_hide_what_it_leads_to() {
     refused(&place.runvil(run).run(), "the prompt file");
     // A device has nothing to lose, whoever else writes there.
     let run = [
-        "run", "prompt.md", "x", "--input", "given.txt", "--output", "/dev/null", "--events", "jsonl:/dev/null",
+        "run",
+        "prompt.md",
+        "x",
+        "--input",
+        "given.txt",
+        "--output",
+        "/dev/null",
+        "--events",
+        "jsonl:/dev/null",
     ];
     place.runvil(run).server("echo+over").run().completed("r");
 }
@@ -78,27 +122,61 @@ fn what_takes_up_a_run_writes_over_nothing_of_it() {
     let answer = answer.to_str().expect("text");
     let taken = |args: &[&str]| place.runvil(args).server("echo+over").run();
     for (args, what) in [
-        (&["resume", "last", "--events", "jsonl:prompt.md"][..], "the prompt file"),
+        (
+            &["resume", "last", "--events", "jsonl:prompt.md"][..],
+            "the prompt file",
+        ),
         (&["resume", "last", "--events", "jsonl:given.txt"], "the input file"),
-        (&["resume", "last", "--events", "jsonl:out.txt"], "the file that --output names"),
+        (
+            &["resume", "last", "--events", "jsonl:out.txt"],
+            "the file that --output names",
+        ),
         (&["replay", "last", "--events", "jsonl:prompt.md"], "the prompt file"),
-        (&["replay", "last", "answer.json", "--events", "jsonl:answer.json"], "the prompt file"),
+        (
+            &["replay", "last", "answer.json", "--events", "jsonl:answer.json"],
+            "the prompt file",
+        ),
         (
             &["fork", "last", "--at", "1", "--answer", answer, "--output", answer],
             "the file with the answer",
         ),
         (
-            &["fork", "last", "--at", "1", "--answer", answer, "--events", "jsonl:kept/runs.db"],
+            &[
+                "fork",
+                "last",
+                "--at",
+                "1",
+                "--answer",
+                answer,
+                "--events",
+                "jsonl:kept/runs.db",
+            ],
             "the database of the records",
         ),
     ] {
         refused(&taken(args), what);
     }
     assert_eq!(place.runs(), 1);
-    taken(&["fork", "last", "--at", "1", "--answer", answer, "--output", "forked.txt"]).completed("r");
+    taken(&[
+        "fork",
+        "last",
+        "--at",
+        "1",
+        "--answer",
+        answer,
+        "--output",
+        "forked.txt",
+    ])
+    .completed("r");
     assert_eq!(place.read("forked.txt"), "uno");
     assert!(!place.path("out.txt").exists());
-    let first = place.database().runs(&RunFilter::default(), None, 9).expect("a page").runs[1].id.to_string();
+    let first = place
+        .database()
+        .runs(&RunFilter::default(), None, 9)
+        .expect("a page")
+        .runs[1]
+        .id
+        .to_string();
     taken(&["resume", &first]).completed("r");
     assert_eq!(place.read("out.txt"), "x");
 }

@@ -219,7 +219,12 @@ fn work_that_went_on_side_by_side_stands_below_its_own_task() {
     let lines: Vec<String> = lines
         .map(|line| {
             let text = ["id", "name", "message"].iter().find_map(|key| line[key].as_str());
-            format!("{} {} {}", line["depth"], line["kind"].as_str().unwrap_or_default(), text.unwrap_or_default())
+            format!(
+                "{} {} {}",
+                line["depth"],
+                line["kind"].as_str().unwrap_or_default(),
+                text.unwrap_or_default()
+            )
         })
         .collect();
     assert_eq!(

@@ -39,7 +39,10 @@ fn files_that_were_changed_since_stop_a_resume_until_somebody_accepts_them() {
     fs::write(place.path("st/two.md"), "other").expect("written");
     fs::remove_file(place.path("st/one.md")).expect("removed");
     resume(&place, "echo+changed", &[])
-        .refused(1, "files of the store are not as the run left them: one.md is gone; two.md was changed")
+        .refused(
+            1,
+            "files of the store are not as the run left them: one.md is gone; two.md was changed",
+        )
         .says("help: bring the files back to what they were, or resume with --on-changed accept");
     assert!(!state(&place).1);
     assert_eq!(Server::shared().requests("echo+changed", "chat/completions").len(), 0);
@@ -81,14 +84,12 @@ fn a_directory_is_only_missed_where_the_run_found_or_made_it() {
 #[test]
 fn an_endpoint_that_cannot_be_asked_leaves_the_run_as_it_is() {
     let place = killed(&[]);
-    let down = |url: &str| {
-        place
-            .runvil(["resume", "last"])
-            .env("RUNVIL_GATEWAY_URL", url)
-            .run()
-    };
+    let down = |url: &str| place.runvil(["resume", "last"]).env("RUNVIL_GATEWAY_URL", url).run();
     down("http://127.0.0.1:9/v1")
-        .refused(1, "it asks the model first, and http://127.0.0.1:9/v1 cannot be asked now")
+        .refused(
+            1,
+            "it asks the model first, and http://127.0.0.1:9/v1 cannot be asked now",
+        )
         .says("help: see that the endpoint answers, then resume the run");
     resume(&place, "locked-models", &[]).refused(1, "did not accept the credentials (status 401)");
     place
@@ -104,7 +105,11 @@ fn an_endpoint_that_cannot_be_asked_leaves_the_run_as_it_is() {
 #[test]
 fn the_options_of_a_run_are_those_of_a_resume() {
     let place = killed(&[]);
-    let run = resume(&place, "usage-20-10+opt", &["--json", "--events", "jsonl:e.jsonl", "--verbose"]);
+    let run = resume(
+        &place,
+        "usage-20-10+opt",
+        &["--json", "--events", "jsonl:e.jsonl", "--verbose"],
+    );
     assert_eq!(run.status, Some(0), "{run:#?}");
     let told: Value = serde_json::from_str(&run.stdout).expect("JSON");
     assert_eq!(told["result"], "Hello, world!two!");
@@ -112,7 +117,10 @@ fn the_options_of_a_run_are_those_of_a_resume() {
     assert!(told["run"].is_string(), "{told}");
     run.says("round").says("[A] said");
     let events = place.read("e.jsonl");
-    assert!(events.contains("\"kind\":\"lua\"") && events.contains("run_succeeded"), "{events}");
+    assert!(
+        events.contains("\"kind\":\"lua\"") && events.contains("run_succeeded"),
+        "{events}"
+    );
 
     let place = killed(&[]);
     let run = resume(&place, "echo+opt", &["--quiet"]);
@@ -156,11 +164,13 @@ fn a_budget_counts_what_the_run_used_before() {
         .refused(130, "it passed its budget of 2 model rounds")
         .says("note: 1 model round and 30 tokens from before count against the budget");
     fork(&["--max-rounds", "3", "--max-total-tokens", "90"]).completed("made");
-    fork(&["--max-total-tokens", "80", "--max-rounds", "9"])
-        .refused(130, "its budget of 80 tokens, having used 90");
+    fork(&["--max-total-tokens", "80", "--max-rounds", "9"]).refused(130, "its budget of 80 tokens, having used 90");
     let runs = place.runs();
     fork(&["--max-total-tokens", "29"])
-        .refused(2, "with what it used before, it passed its budget of 29 tokens, having used 30")
+        .refused(
+            2,
+            "with what it used before, it passed its budget of 29 tokens, having used 30",
+        )
         .says("help: raise --max-total-tokens");
     assert_eq!(place.runs(), runs);
 }
@@ -178,7 +188,10 @@ fn a_budget_holds_for_a_run_that_goes_on() {
 #[test]
 fn each_change_is_said_with_what_was_and_what_is() {
     let place = Place::with_records();
-    let prompt = place.prompt(&format!("{ASKS}input: {{ path: in.md, description: i }}\n"), "## A\n\n```lua\nmodels.use('m')\nreturn models.infer('hello') .. store.read('in.md')\n```\n");
+    let prompt = place.prompt(
+        &format!("{ASKS}input: {{ path: in.md, description: i }}\n"),
+        "## A\n\n```lua\nmodels.use('m')\nreturn models.infer('hello') .. store.read('in.md')\n```\n",
+    );
     place.file("given.txt", "given");
     place.file("ui.json", "{\"a\":1}");
     place.kill_in_a_round(&["prompt.md", "x", "--input", "given.txt", "--ui", "ui.json"]);
@@ -204,7 +217,10 @@ fn each_change_is_said_with_what_was_and_what_is() {
         run.says(says);
     }
     // What is said of the model in use.
-    place.file("runvil.toml", "[record]\npath = 'kept/runs.db'\n[model]\nid = 'first'\ncontext = 9\nthinking = 'never'\n");
+    place.file(
+        "runvil.toml",
+        "[record]\npath = 'kept/runs.db'\n[model]\nid = 'first'\ncontext = 9\nthinking = 'never'\n",
+    );
     let fork = place.runvil(["fork", "last", "--at", "1"]).server("echo+each").run();
     fork.completed("hellogiven")
         .says("the context window of the model was 32000 and would be 9 now; 32000 holds")
@@ -248,7 +264,9 @@ fn somebody_at_the_terminal_is_asked_about_changed_files() {
     let mut accepted = place.at_terminal("echo+asked", &["resume", "last"]);
     accepted.sees("leave the run as it is (l)?");
     accepted.types("what\r");
-    accepted.wait("the second question", |screen| screen.matches("leave the run").count() == 2);
+    accepted.wait("the second question", |screen| {
+        screen.matches("leave the run").count() == 2
+    });
     accepted.types("g\r");
     accepted.sees("helloother");
     assert_eq!(accepted.ends(), 0);

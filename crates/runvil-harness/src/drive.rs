@@ -263,7 +263,8 @@ impl Driver {
     fn stop(&mut self, observer: &mut dyn Observer) -> Option<RunOutcome> {
         let dropped = self.open.stop();
         let kept = self.record.keep(|recorder| recorder.stopped(&dropped));
-        kept.err().map(|unrecordable| self.end_unrecorded(unrecordable, observer))
+        kept.err()
+            .map(|unrecordable| self.end_unrecorded(unrecordable, observer))
     }
 
     /// Ends a run whose record can no longer be kept: nothing more is performed.

@@ -565,7 +565,10 @@ async fn a_fork_has_in_its_store_what_it_wrote_itself_and_no_more() {
         text.to_owned()
     };
     // What it writes under the same number is its own text.
-    assert_eq!(fork("store.write('f', a .. '!')\nreturn store.read('f')", vec![]).await, "1!");
+    assert_eq!(
+        fork("store.write('f', a .. '!')\nreturn store.read('f')", vec![]).await,
+        "1!"
+    );
     // Where it asks for other work, the recorded run's later writes are not made.
     let other = "models.infer('b')\nreturn tostring(store.exists('f')) .. tostring(store.exists('g'))";
     assert_eq!(fork(other, vec!["2"]).await, "falsefalse");
@@ -578,7 +581,10 @@ async fn a_fork_that_spins_can_be_cancelled() {
     let host = Host::builder().build().expect("a Host");
     let launch = Launch {
         recorder: Some(recorder),
-        ..Launch::new(prompt("", "## A\n```lua\nstore.write('f', 'x')\nreturn 'x'\n```\n"), "t")
+        ..Launch::new(
+            prompt("", "## A\n```lua\nstore.write('f', 'x')\nreturn 'x'\n```\n"),
+            "t",
+        )
     };
     host.run(launch, &mut ()).await;
     let spins = prompt("", "## A\n```lua\nstore.write('f', 'x')\nwhile true do end\n```\n");

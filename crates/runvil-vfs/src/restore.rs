@@ -80,7 +80,11 @@ impl Session {
             }
         };
         let backend = mounts.mount(mount).backend();
-        let path = if backend.folds_case() { path.to_lowercase() } else { path };
+        let path = if backend.folds_case() {
+            path.to_lowercase()
+        } else {
+            path
+        };
         backend.is_lasting().then_some(FileKey { mount, path })
     }
 }

@@ -203,10 +203,7 @@ impl Forking<'_> {
             output: args.output.as_deref().and_then(whole),
             store_was_there: known.settings.store.directory.as_deref().is_some_and(Path::is_dir),
             configured_budget: Some(known.settings.configured_budget.unwrap_or(self.config.budget)),
-            given_budget: known
-                .settings
-                .given_budget
-                .under(Budget::from(&args.drive.budget)),
+            given_budget: known.settings.given_budget.under(Budget::from(&args.drive.budget)),
             ..known.settings.clone()
         };
         let file = args.prompt.as_deref().and_then(whole);
@@ -276,7 +273,11 @@ mod tests {
         for text in begins_answer {
             let mut stream = serde_json::Deserializer::from_str(text).into_iter::<Answer>();
             let answer = stream.next().expect("an answer");
-            assert!(answer.is_ok(), "{answer:?}: {}", text.lines().next().unwrap_or_default());
+            assert!(
+                answer.is_ok(),
+                "{answer:?}: {}",
+                text.lines().next().unwrap_or_default()
+            );
             read += 1;
         }
         assert!(read > 6, "{read}");

@@ -60,9 +60,7 @@ impl Resuming<'_> {
             return Err(RecordError::Live(known.id).into());
         }
         let output = known.settings.output.as_deref();
-        known
-            .spared(self.config)
-            .check(output, show.events.sink.as_ref())?;
+        known.spared(self.config).check(output, show.events.sink.as_ref())?;
         check_debug(&known, show.debug)?;
         check_directories(&known)?;
         let budget = known.budget(self.config, &self.args.drive.budget);
@@ -217,7 +215,9 @@ fn half_taken(known: &Known) -> Result<Option<String>, Fault> {
     let last = known.database.effects_from(known.id, effect)?.next().transpose()?;
     let is_taken = last.is_some_and(|last| last.effect.id > effect || last.answer.is_some() || last.dropped);
     Ok((!is_taken).then(|| {
-        format!("the run does not have the answers of run {run} up to effect {effect}; it goes on without the rest of them")
+        format!(
+            "the run does not have the answers of run {run} up to effect {effect}; it goes on without the rest of them"
+        )
     }))
 }
 

@@ -216,7 +216,9 @@ fn effects_table(database: &Database, run: RunId) -> Result<Table<5>, Fault> {
     ]);
     for recorded in database.effects(run)? {
         let recorded = recorded?;
-        let took = recorded.answered_at.map(|answered| answered.saturating_sub(recorded.at));
+        let took = recorded
+            .answered_at
+            .map(|answered| answered.saturating_sub(recorded.at));
         table.row([
             recorded.effect.id.to_string(),
             asked::kind(&recorded.effect.kind).to_owned(),

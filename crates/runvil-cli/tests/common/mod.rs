@@ -122,7 +122,11 @@ impl Place {
                     recorded.answer.is_none() && matches!(recorded.effect.kind, EffectKind::ModelRound(_))
                 })
             };
-            if self.database().effects(run).is_ok_and(|effects| effects.into_iter().any(is_open)) {
+            if self
+                .database()
+                .effects(run)
+                .is_ok_and(|effects| effects.into_iter().any(is_open))
+            {
                 break run;
             }
         };

@@ -92,7 +92,9 @@ impl Driver {
                 answers.push((handed.effect, self.take_answer(*handed, &mut course)?));
             }
             let StepRecord { handed, effects, .. } = recorded;
-            course.asked.extend(effects.into_iter().map(|effect| (effect.id, effect.kind)));
+            course
+                .asked
+                .extend(effects.into_iter().map(|effect| (effect.id, effect.kind)));
             let step = self.step_heeding_cancel(answers).await?.into_record(handed);
             if let Err(unrecordable) = self.record.keep(|recorder| recorder.stepped(&step)) {
                 return Ok(Some(self.end_unrecorded(unrecordable, observer)));

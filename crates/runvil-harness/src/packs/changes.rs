@@ -42,7 +42,11 @@ fn tool_change(was: &ToolEntry, is: &ToolEntry) -> Option<String> {
         ("kind of output", was.structured != is.structured),
         ("bearing in a stop", was.survives_stop != is.survives_stop),
     ];
-    let changed: Vec<&str> = parts.iter().filter(|(_, differs)| *differs).map(|(part, _)| *part).collect();
+    let changed: Vec<&str> = parts
+        .iter()
+        .filter(|(_, differs)| *differs)
+        .map(|(part, _)| *part)
+        .collect();
     (!changed.is_empty()).then(|| {
         format!(
             "the tool {} has another {} now; the recorded one holds",
@@ -92,6 +96,9 @@ mod tests {
                 "the tool kit/new is new; the run does not have it"
             ]
         );
-        assert_eq!(changes(&was, &PackSnapshot::default()), ["the Pack kit is there no more"]);
+        assert_eq!(
+            changes(&was, &PackSnapshot::default()),
+            ["the Pack kit is there no more"]
+        );
     }
 }
