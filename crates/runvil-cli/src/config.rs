@@ -150,7 +150,7 @@ impl Config {
         };
         let file: ConfigFile = toml::from_str(&text).map_err(|error| match nearest::suggestion(error.message()) {
             Some(suggestion) => invalid(&format_args!("{}\n{suggestion}", error.to_string().trim_end())),
-            None => invalid(&error),
+            None => invalid(&in_words(&error.to_string())),
         })?;
         let ConfigFile {
             endpoint,
@@ -194,6 +194,24 @@ impl LimitSettings {
         set(&mut limits.max_tool_iterations, self.max_tool_iterations);
         set(&mut limits.request_timeout_ms, self.request_timeout_ms);
     }
+}
+
+/// The message with what a value may be in place of the type that it is read into.
+fn in_words(message: &str) -> String {
+    let message = message.trim_end();
+    let kinds = [
+        ("expected u32", "expected a whole number from 1 to 4294967295"),
+        ("expected u64", "expected a whole number from 1 to 9223372036854775807"),
+        (
+            "expected f64",
+            "expected a number of seconds above 0, such as 90 or 0.5",
+        ),
+    ];
+    let kind = kinds.iter().find(|(kind, _)| message.ends_with(kind));
+    kind.map_or_else(
+        || message.to_owned(),
+        |(kind, words)| message.replace(kind, words).replace(" as i128", ""),
+    )
 }
 
 fn overlay<T>(setting: &mut Option<T>, value: Option<T>) {
@@ -250,6 +268,24 @@ mod tests {
                 ..Limits::default()
             }
         );
+    }
+
+    #[test]
+    fn a_number_that_cannot_be_meant_is_told_what_may_be() {
+        for (text, says) in [
+            ("[limits]\nconcurrency = -1\n", "a whole number from 1 to 4294967295"),
+            ("[limits]\nconcurrency = 'x'\n", "a whole number from 1 to 4294967295"),
+            (
+                "[limits]\nlua_memory_bytes = 99999999999999999999\n",
+                "a whole number from 1 to 9223372036854775807",
+            ),
+            ("[budget]\nmax_rounds = -1\n", "a whole number from 0 on"),
+            ("[budget]\nmax_seconds = 'x'\n", "a number of seconds above 0"),
+            ("[budget]\nmax_seconds = -1\n", "a number of seconds above 0"),
+        ] {
+            let message = load(text, "").expect_err("refused");
+            assert!(message.contains(says) && message.contains("line 2"), "{message}");
+        }
     }
 
     #[test]

@@ -9,6 +9,7 @@ use runvil_pack::{
 };
 use runvil_record::{Database, Parent, RecordedEffect, RecordedRun, RunId};
 use runvil_web::{TOKIO_RUNTIME, WebPlugin};
+use serde_json::Value;
 use tokio::runtime::Handle;
 
 use crate::{
@@ -35,20 +36,41 @@ pub(crate) struct Known {
     pub(crate) run: RecordedRun,
     pub(crate) settings: Settings,
     pub(crate) database: Database,
+    /// Why the settings are the usual ones in place of those that are recorded.
+    unreadable: Option<String>,
 }
 
 impl Known {
     /// Reads what is recorded of the run that an argument means.
     pub(crate) fn read(database: Database, id: RunId) -> Result<Self, Fault> {
         let run = database.run(id)?;
-        // A run that another Host recorded is set up with the defaults.
-        let settings = serde_json::from_value(run.host.clone()).unwrap_or_default();
+        // A run that another Host recorded may have none.
+        let (settings, unreadable) = match &run.host {
+            Value::Null => (Settings::default(), None),
+            host => match serde_json::from_value(host.clone()) {
+                Ok(settings) => (settings, None),
+                Err(error) => (Settings::default(), Some(error.to_string())),
+            },
+        };
         Ok(Self {
             id,
             run,
             settings,
             database,
+            unreadable,
         })
+    }
+
+    /// Refuses to set a run up of which it is not known how: on which store, for one.
+    pub(crate) fn check_settings(&self) -> Result<(), Fault> {
+        match &self.unreadable {
+            Some(problem) => Err(Fault::failure(format_args!(
+                "run {}: how it was set up cannot be read: {problem}",
+                self.id
+            ))
+            .with_help("use the version of the program that recorded it")),
+            None => Ok(()),
+        }
     }
 
     /// Where the prompt file was.

@@ -111,6 +111,7 @@ fn a_number_or_an_answer_that_fits_nothing_is_refused_and_leaves_no_run() {
             "nowhere.json: there is no such file",
         ),
         (&["last", "--at", "2", "--prompt", "."], 1, "this is a directory"),
+        (&["last", "--at", "2", "--output", "o"], 2, "declares no `output:` file"),
     ] {
         fork(&place, "echo+fits", args).refused(status, says);
     }
@@ -300,4 +301,19 @@ fn a_fork_began_when_it_was_forked_and_is_no_older_than_that() {
     assert_eq!(place.runvil(["show"]).run().status, Some(0));
     assert_eq!(place.runvil(["replay", "last"]).run().status, Some(0));
     fork(&place, "echo+old", &["last", "--at", "2"]).completed("two one|xone");
+}
+
+#[test]
+fn a_run_of_which_nobody_knows_how_it_was_set_up_is_not_taken_up() {
+    let place = recorded("echo+host");
+    let connection = rusqlite::Connection::open(place.path("kept/runs.db")).expect("the database");
+    connection
+        .execute(r#"UPDATE runs SET host = '{"store":7}'"#, [])
+        .expect("other settings");
+    drop(connection);
+    fork(&place, "echo+host", &["last", "--at", "2"])
+        .refused(1, "how it was set up cannot be read")
+        .says("help: use the version of the program that recorded it");
+    assert_eq!(place.runvil(["replay", "last"]).run().status, Some(0));
+    assert_eq!(place.runs(), 1);
 }

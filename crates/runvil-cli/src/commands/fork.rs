@@ -6,12 +6,14 @@ use runvil_engine::{Answer, EffectId, EffectKind, History as _};
 use runvil_harness::{Fork, ResumeError, RunReport};
 use runvil_model::Catalog;
 use runvil_record::{HostFacts, Parent, RecordedEffect, RunId, RunWriter};
+use runvil_syntax::Prompt;
 use serde_json::Value;
 
 use crate::{
     args::ForkArgs,
     budget::Budget,
     changes::{Now, changes},
+    commands::run::check_output,
     config::Config,
     exit::{Exit, Fault},
     files::{self, MAX_INPUT_BYTES},
@@ -28,6 +30,7 @@ pub(crate) fn fork(args: &ForkArgs) -> Result<Exit, Fault> {
     let database = record::survive(record::open_existing(&config)?, &config, args.durable)?;
     let id = record::find(&database, &args.run)?;
     let known = Known::read(database, id)?;
+    known.check_settings()?;
     let effect = last_effect(args, &known)?;
     let answer = args
         .answer
@@ -39,6 +42,10 @@ pub(crate) fn fork(args: &ForkArgs) -> Result<Exit, Fault> {
         None => known.run.source.clone(),
     };
     check_places(args, &config, &known)?;
+    let prompt = runvil_syntax::parse_structure(&source).ok();
+    let path = args.prompt.as_deref().unwrap_or_else(|| known.file());
+    let declared = prompt.as_ref().map(|prompt| &prompt.frontmatter);
+    check_output(args.output.as_deref(), path, declared)?;
     let gate = Gate::open(&config)?;
     on_runtime(
         Forking {
@@ -46,7 +53,9 @@ pub(crate) fn fork(args: &ForkArgs) -> Result<Exit, Fault> {
             config: &config,
             gate: gate.as_ref(),
             known: &known,
+            path,
             source: &source,
+            prompt: prompt.as_ref(),
         }
         .fork(answer),
     )
@@ -92,7 +101,10 @@ struct Forking<'a> {
     config: &'a Config,
     gate: Option<&'a Gate>,
     known: &'a Known,
+    /// Where the prompt is that is run.
+    path: &'a Path,
     source: &'a [u8],
+    prompt: Option<&'a Prompt>,
 }
 
 impl Forking<'_> {
@@ -114,8 +126,7 @@ impl Forking<'_> {
             until,
             answer,
         };
-        let prompt = runvil_syntax::parse_structure(self.source).ok();
-        let mut watched = hold.watch(show, prompt.as_ref(), &known.start().facts.name)?;
+        let mut watched = hold.watch(show, self.prompt, &known.start().facts.name)?;
         let writer = self.writer()?;
         let id = writer.id();
         launch.recorder = Some(Arc::new(writer));
@@ -125,9 +136,9 @@ impl Forking<'_> {
             out::note(format_args!("note: forked as run {id}"));
         }
         let left = Left {
-            path: args.prompt.as_deref().unwrap_or_else(|| known.file()),
+            path: self.path,
             source: self.source,
-            prompt: prompt.as_ref(),
+            prompt: self.prompt,
             report: &report,
             output: args.output.as_deref(),
             lacks_model: false,

@@ -53,6 +53,7 @@ struct Decided {
 impl Resuming<'_> {
     async fn resume(&self, known: Known) -> Result<Exit, Fault> {
         let show = &self.args.drive.show;
+        known.check_settings()?;
         if known.run.outcome.is_some() {
             return Err(RecordError::Ended(known.id).into());
         }
