@@ -71,7 +71,7 @@ fn given_files(changes: &mut Vec<String>, known: &Known) {
         Some(path) if !path.exists() => {
             changes.push(format!("{} is gone; the recorded {what} is given", path.display()));
         }
-        Some(path) if !is_same(path) => changes.push(format!(
+        Some(path) if path.is_file() && !is_same(path) => changes.push(format!(
             "{} was edited since; the recorded {what} is given",
             path.display()
         )),

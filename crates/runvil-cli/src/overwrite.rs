@@ -13,29 +13,38 @@ const MOST_LINKS: usize = 40;
 /// The files of a run that stay as they are.
 pub(crate) struct Spared {
     files: Vec<(&'static str, PathBuf)>,
+    /// The folder beside the database, in which nothing else belongs.
+    live: Option<PathBuf>,
 }
 
 impl Spared {
     /// The files that every run reads: its configuration and the records.
     pub(crate) fn of(config: &Config) -> Self {
-        let mut spared = Self { files: Vec::new() };
+        let mut spared = Self {
+            files: Vec::new(),
+            live: None,
+        };
         for file in &config.files {
             spared.add("a configuration file", Some(file));
         }
         // Where no place for the records can be told, none is written over.
         if let Ok(database) = record::place(config) {
-            for suffix in ["", "-wal", "-shm"] {
+            let beside = |suffix: &str| {
                 let mut file = database.clone().into_os_string();
                 file.push(suffix);
-                spared.add("the database of the records", Some(Path::new(&file)));
+                PathBuf::from(file)
+            };
+            for suffix in ["", "-wal", "-shm"] {
+                spared.add("the database of the records", Some(&beside(suffix)));
             }
+            spared.live = fs::canonicalize(beside("-live")).ok();
         }
         spared
     }
 
-    /// Adds a file, if there is one. `-` is none.
+    /// Adds a file, if there is one. `-` is none, and neither is what has nothing to lose, such as a pipe.
     pub(crate) fn add(&mut self, what: &'static str, path: Option<&Path>) {
-        let path = path.filter(|path| !files::is_stdin(path));
+        let path = path.filter(|path| !files::is_stdin(path) && may_be_file(path));
         self.files.extend(path.map(|path| (what, path.to_owned())));
     }
 
@@ -55,18 +64,23 @@ impl Spared {
     }
 
     fn check_one(&self, option: &str, path: &Path) -> Result<(), Fault> {
-        // What is no file, such as a device, has nothing to lose.
-        if fs::metadata(path).is_ok_and(|metadata| !metadata.is_file()) {
+        if !may_be_file(path) {
             return Ok(());
         }
+        let refused = |what: &str| Err(Fault::usage(format_args!("{option}: {what}")).with_help("name another file"));
+        if self.live.is_some() && place(path).parent() == self.live.as_deref() {
+            return refused("this lies in the folder of the records, beside the database");
+        }
         match self.files.iter().find(|(_, file)| is_same(path, file)) {
-            Some((what, _)) => Err(
-                Fault::usage(format_args!("{option}: this is {what}, which would be overwritten"))
-                    .with_help("name another file"),
-            ),
+            Some((what, _)) => refused(&format!("this is {what}, which would be overwritten")),
             None => Ok(()),
         }
     }
+}
+
+/// Whether there is a file at a path, or nothing yet. What is there is not opened: somebody may wait at the other end.
+fn may_be_file(path: &Path) -> bool {
+    fs::metadata(path).map_or(true, |metadata| metadata.is_file())
 }
 
 /// Whether two paths lead to one file. A file that is not there yet is known by its place.

@@ -63,6 +63,11 @@ fn whole(path: &Path) -> Option<PathBuf> {
     std::path::absolute(path).ok()
 }
 
+/// The path of a file that can be looked at again, which a pipe cannot.
+fn whole_file(path: &Path) -> Option<PathBuf> {
+    whole(path).filter(|path| path.is_file())
+}
+
 impl From<RecordError> for Fault {
     fn from(error: RecordError) -> Self {
         Self::failure(format_args!("records: {error}")).with_help(error.help())
@@ -86,8 +91,8 @@ pub(crate) fn recorder(args: &RunArgs, config: &Config, gate: Option<&Gate>) -> 
         output: args.output.as_deref().and_then(whole),
         store_was_there: args.store.as_deref().is_some_and(Path::is_dir),
         model: args.model.clone(),
-        input: args.input.as_deref().filter(|_| !input_is_stdin).and_then(whole),
-        ui: args.ui.as_deref().and_then(whole),
+        input: args.input.as_deref().filter(|_| !input_is_stdin).and_then(whole_file),
+        ui: args.ui.as_deref().and_then(whole_file),
         configured_budget: Some(config.budget),
         given_budget: Budget::from(&args.drive.budget),
     };

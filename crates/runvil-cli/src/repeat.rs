@@ -100,7 +100,11 @@ impl Known {
 
     /// The prompt file as it is now, if it is there and differs from what was recorded.
     pub(crate) fn edited(&self) -> Option<Vec<u8>> {
+        // A pipe was read once and for all.
         let path = Path::new(self.run.file.as_deref()?);
+        if !path.is_file() {
+            return None;
+        }
         let source = files::read(path, MAX_PROMPT_BYTES).ok()?;
         (Prompt::hash_of(&source) != self.run.start.prompt_hash).then_some(source)
     }

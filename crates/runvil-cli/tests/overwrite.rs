@@ -72,6 +72,7 @@ fn a_run_writes_over_nothing_that_it_reads() {
         ] {
             refused(&run(option, path), what);
         }
+        run(option, "kept/runs.db-live/x").refused(2, "this lies in the folder of the records");
     }
     let both = [
         "run",
@@ -100,6 +101,14 @@ fn a_link_does_not_hide_what_it_leads_to() {
     std::os::unix::fs::symlink("prompt.md", place.path("link")).expect("a link");
     let run = ["run", "prompt.md", "--events", "jsonl:link"];
     refused(&place.runvil(run).run(), "the prompt file");
+    // A pipe is not so much as opened before it is read.
+    let pipe = place.path("pipe");
+    let made = std::process::Command::new("mkfifo").arg(&pipe).status();
+    assert!(made.is_ok_and(|status| status.success()));
+    let writer = std::thread::spawn(move || fs::write(pipe, "from a pipe"));
+    let piped = ["run", "prompt.md", "x", "--input", "pipe", "--events", "jsonl:e.jsonl", "--output", "p.txt"];
+    place.runvil(piped).server("echo+over").run().completed("r");
+    writer.join().expect("the writer ends").expect("all was read");
     // A device has nothing to lose, whoever else writes there.
     let run = [
         "run",

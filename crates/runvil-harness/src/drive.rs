@@ -74,6 +74,8 @@ impl Retraced {
             return Ok(driver.record.finish(outcome).await);
         }
         driver.settle(verdicts, observer)?;
+        // A cancel that was recorded has its patience from here on.
+        driver.deadline = driver.deadline.map(|_| Instant::now() + PATIENCE);
         Ok(driver.drive(observer).await)
     }
 }
