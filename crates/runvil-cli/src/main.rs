@@ -33,6 +33,7 @@ mod screen;
 mod signals;
 mod store;
 mod table;
+mod taken_over;
 mod telemetry;
 mod timeline;
 mod usage;

@@ -317,3 +317,67 @@ fn a_run_of_which_nobody_knows_how_it_was_set_up_is_not_taken_up() {
     assert_eq!(place.runvil(["replay", "last"]).run().status, Some(0));
     assert_eq!(place.runs(), 1);
 }
+
+#[test]
+fn a_fork_that_died_while_it_took_answers_over_is_forked_again() {
+    let place = recorded("echo+half");
+    let first = place.database().find("last").expect("a run").to_string();
+    let server = "echo+half-fork";
+    fork(&place, server, &["last", "--at", "5"]).completed("two one|xone");
+    let half = place.database().find("last").expect("a run").to_string();
+    // As if the process had died when it had so much.
+    let cut = |sql: &str| {
+        let connection = rusqlite::Connection::open(place.path("kept/runs.db")).expect("the database");
+        let fork = "(SELECT key FROM runs WHERE parent IS NOT NULL)";
+        let open = format!("UPDATE runs SET outcome = NULL, ending = NULL, ended_at = NULL WHERE key = {fork}");
+        connection.execute(&open, []).expect("an open run");
+        connection
+            .execute(&sql.replace("FORK", fork), [])
+            .expect("a shorter record");
+    };
+    let refused = || {
+        place
+            .runvil(["resume", &half])
+            .server(server)
+            .run()
+            .refused(1, "its process died before it had the answers of run")
+            .says(&format!(
+                "help: fork again, with the options that it was forked with: runvil fork {first} --at 5"
+            ));
+    };
+    cut("DELETE FROM steps WHERE run = FORK AND step > 3");
+    cut("DELETE FROM events WHERE run = FORK AND step > 3");
+    cut("DELETE FROM effects WHERE run = FORK AND step > 3");
+    // It has the answer to its last effect and made no step with it.
+    cut("DELETE FROM answers WHERE run = FORK AND effect > 4");
+    cut("UPDATE answers SET step = NULL WHERE run = FORK AND step > 3");
+    refused();
+    cut("DELETE FROM answers WHERE run = FORK AND effect > 3");
+    refused();
+    cut("DELETE FROM answers WHERE run = FORK");
+    cut("DELETE FROM effects WHERE run = FORK");
+    cut("DELETE FROM steps WHERE run = FORK");
+    refused();
+    assert_eq!(Server::shared().requests(server, "chat/completions").len(), 0);
+}
+
+#[test]
+fn a_fork_that_went_its_own_way_before_the_effect_is_resumed() {
+    let place = recorded("echo+own-way");
+    let text = place
+        .read("prompt.md")
+        .replace("store.append('f', a)", "a = a .. models.infer('more')");
+    place.file("other.md", text);
+    let other = ["fork", "last", "--at", "5", "--prompt", "other.md"];
+    let mut dying = place.runvil(other).server("silent").spawn();
+    let newest = || place.database().find("last").expect("a run");
+    let first = newest();
+    let asked = || place.database().effects(newest()).expect("effects").count();
+    while newest() == first || asked() < 3 {
+        assert_eq!(dying.try_wait().expect("a child"), None);
+    }
+    dying.kill().expect("killed");
+    dying.wait().expect("ended");
+    let resumed = place.runvil(["resume", "last"]).server("echo+own-way").run();
+    resumed.completed("two onemore|x");
+}

@@ -106,7 +106,17 @@ fn a_link_does_not_hide_what_it_leads_to() {
     let made = std::process::Command::new("mkfifo").arg(&pipe).status();
     assert!(made.is_ok_and(|status| status.success()));
     let writer = std::thread::spawn(move || fs::write(pipe, "from a pipe"));
-    let piped = ["run", "prompt.md", "x", "--input", "pipe", "--events", "jsonl:e.jsonl", "--output", "p.txt"];
+    let piped = [
+        "run",
+        "prompt.md",
+        "x",
+        "--input",
+        "pipe",
+        "--events",
+        "jsonl:e.jsonl",
+        "--output",
+        "p.txt",
+    ];
     place.runvil(piped).server("echo+over").run().completed("r");
     writer.join().expect("the writer ends").expect("all was read");
     // A device has nothing to lose, whoever else writes there.

@@ -9,7 +9,7 @@ use std::{
 use runvil_engine::{History as _, Landed, Outcome};
 use runvil_harness::{OnChanged, OnUnknown, Resumable, ResumeError, Resumption};
 use runvil_model::Catalog;
-use runvil_record::{Parent, RecordError, RunId, RunWriter};
+use runvil_record::{RecordError, RunId, RunWriter};
 
 use crate::{
     args::{ChangedFiles, ResumeArgs, UnknownWork},
@@ -22,6 +22,7 @@ use crate::{
     out, record,
     repeat::{Known, on_runtime},
     screen::screen,
+    taken_over,
 };
 
 pub(crate) fn resume(args: &ResumeArgs) -> Result<Exit, Fault> {
@@ -63,6 +64,7 @@ impl Resuming<'_> {
         let output = known.settings.output.as_deref();
         known.spared(self.config).check(output, show.events.sink.as_ref())?;
         check_debug(&known, show.debug)?;
+        taken_over::check(&known)?;
         check_directories(&known)?;
         let budget = known.budget(self.config, &self.args.drive.budget);
         let used = known.used(None)?;
@@ -77,7 +79,6 @@ impl Resuming<'_> {
                 prompt: None,
             };
             tell(changes(&known, &now));
-            tell(half_taken(&known)?.into_iter().collect());
         }
         let writer = Arc::new(known.database.resume(known.id)?);
         // Another process may have gone on with the run in the meantime.
@@ -206,20 +207,6 @@ fn tell(changes: Vec<String>) {
     for change in changes {
         out::note(format_args!("note: {change}"));
     }
-}
-
-/// Says where a fork died before it had every answer that it was to take over.
-fn half_taken(known: &Known) -> Result<Option<String>, Fault> {
-    let Some(Parent { run, effect }) = known.parent()? else {
-        return Ok(None);
-    };
-    let last = known.database.effects_from(known.id, effect)?.next().transpose()?;
-    let is_taken = last.is_some_and(|last| last.effect.id > effect || last.answer.is_some() || last.dropped);
-    Ok((!is_taken).then(|| {
-        format!(
-            "the run does not have the answers of run {run} up to effect {effect}; it goes on without the rest of them"
-        )
-    }))
 }
 
 /// Debug mode is a fact that a run starts with.
