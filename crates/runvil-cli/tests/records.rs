@@ -75,6 +75,28 @@ fn a_run_replays_the_same_until_its_prompt_is_edited() {
 }
 
 #[test]
+fn a_replay_tells_its_events_or_nothing_at_all() {
+    let place = place();
+    let prompt = place.prompt("", "## A\n\n```lua\nlog('seen')\nreturn 'x'\n```\n");
+    place
+        .runvil(["run", "--events", "jsonl:run.jsonl"])
+        .run_file(&prompt, "")
+        .completed("x");
+    let replay = place
+        .runvil(["replay", "last", "--quiet", "--events", "jsonl:replay.jsonl"])
+        .run();
+    assert_eq!((replay.status, replay.stdout.as_str()), (Some(0), ""), "{replay:#?}");
+    assert_eq!(place.read("replay.jsonl"), place.read("run.jsonl"));
+    let text = fs::read_to_string(&prompt).expect("the prompt");
+    fs::write(&prompt, text.replace("'seen'", "'unseen'")).expect("the prompt");
+    let replay = place.runvil(["replay", "last", "--quiet", "--events", "jsonl"]).run();
+    assert_eq!((replay.status, replay.stdout.as_str()), (Some(1), ""), "{replay:#?}");
+    // The replay ends behind the step that differs.
+    assert!(replay.stderr.contains("\"message\":\"unseen\""), "{replay:#?}");
+    assert!(replay.stderr.lines().all(|line| line.starts_with('{')), "{replay:#?}");
+}
+
+#[test]
 fn a_run_that_failed_or_did_not_parse_replays() {
     let place = place();
     let prompt = place.prompt("", "## A\n\n```lua\nstore.write('a', 'b')\nerror('no')\n```\n");

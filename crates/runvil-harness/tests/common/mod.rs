@@ -3,6 +3,8 @@
 #![allow(dead_code, reason = "each test file uses its own part")]
 #![allow(clippy::panic, reason = "a panic is how a test fails")]
 
+pub(crate) mod recorded;
+
 use std::{
     collections::VecDeque,
     future::pending,
