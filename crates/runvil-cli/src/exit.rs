@@ -58,6 +58,11 @@ impl Fault {
         }
     }
 
+    /// Whoever read along is gone: there is nothing left to do, and nothing to say.
+    pub(crate) fn unread() -> Self {
+        Self::failure("")
+    }
+
     /// Adds what to do about it.
     pub(crate) fn with_help(self, help: impl fmt::Display) -> Self {
         Self {
@@ -71,9 +76,11 @@ impl Fault {
         self.exit
     }
 
-    /// Prints the message to standard error.
+    /// Prints the message to standard error, if there is one.
     pub(crate) fn print(&self) {
-        crate::out::note(self);
+        if !self.message.is_empty() {
+            crate::out::note(self);
+        }
     }
 }
 

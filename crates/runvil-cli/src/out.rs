@@ -23,6 +23,21 @@ pub(crate) fn print(text: impl fmt::Display) -> Result<(), Fault> {
         .map_err(|error| Fault::failure(format_args!("standard output cannot be written: {error}")))
 }
 
+/// Writes text that somebody looks through, who may have seen enough before its end.
+///
+/// # Errors
+/// The text cannot be written. That its reader is gone is told to nobody.
+pub(crate) fn list(text: impl fmt::Display) -> Result<(), Fault> {
+    let mut out = io::stdout().lock();
+    write!(out, "{text}").and_then(|()| out.flush()).map_err(|error| {
+        if error.kind() == io::ErrorKind::BrokenPipe {
+            Fault::unread()
+        } else {
+            Fault::failure(format_args!("standard output cannot be written: {error}"))
+        }
+    })
+}
+
 /// Writes bytes to standard output as they are.
 ///
 /// # Errors

@@ -259,6 +259,27 @@ fn a_narrow_terminal_gets_rows_that_stay_on_their_lines() {
 }
 
 #[test]
+fn whoever_has_seen_enough_hears_of_no_error() {
+    let records = Records::new();
+    let body = "## Main\n\n```lua\nfor i = 1, 1000 do log(string.rep('x', 100)) end\nreturn ''\n```";
+    records.place.prompt("", body);
+    let id = records.recorded("hello", &["hi"]);
+    let other = records.recorded("hello", &["hi"]);
+    for args in [
+        &["show", "--events"][..],
+        &["show", "--json", "--events"],
+        &["show"],
+        &["runs"],
+        &["diff", &id, &other],
+    ] {
+        let mut child = records.place.runvil(args).spawn();
+        drop(child.stdout.take());
+        let outcome = Outcome::from(child.wait_with_output().expect("the command ends"));
+        assert_eq!(outcome.stderr, "", "{args:?}");
+    }
+}
+
+#[test]
 fn tokens_that_nobody_counted_are_unknown_and_not_zero() {
     let records = Records::new();
     records.recorded("hello", &["hi"]);

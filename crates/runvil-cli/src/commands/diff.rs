@@ -32,9 +32,9 @@ pub(crate) fn diff(args: &DiffArgs) -> Result<Exit, Fault> {
     let setup = setup_differences(&database.run(one)?, &database.run(other)?);
     let difference = difference::first(&database, one, other)?;
     if args.json {
-        out::print(format_args!("{}\n", to_json(one, other, &setup, difference.as_ref())))?;
+        out::list(format_args!("{}\n", to_json(one, other, &setup, difference.as_ref())))?;
     } else {
-        out::print(told(&database, [one, other], &setup, difference.as_ref())?)?;
+        out::list(told(&database, [one, other], &setup, difference.as_ref())?)?;
     }
     Ok(if difference.is_none() {
         Exit::Success

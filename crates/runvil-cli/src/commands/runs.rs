@@ -27,11 +27,11 @@ pub(crate) fn runs(args: &RunsArgs) -> Result<Exit, Fault> {
         .map(|run| recorded::state(&database, run))
         .collect::<Result<Vec<_>, _>>()?;
     if args.json {
-        out::print(format_args!("{}\n", to_json(&page, &states)))?;
+        out::list(format_args!("{}\n", to_json(&page, &states)))?;
     } else if page.runs.is_empty() {
         out::note("no run is recorded that fits");
     } else {
-        out::print(to_table(&page.runs, &states))?;
+        out::list(to_table(&page.runs, &states))?;
         if let Some(next) = page.next {
             out::note(format_args!("older runs: add `--after {}`", name_of(&database, next)));
         }
@@ -42,7 +42,7 @@ pub(crate) fn runs(args: &RunsArgs) -> Result<Exit, Fault> {
 /// Before the first run there is no database.
 fn none(args: &RunsArgs, config: &Config) -> Result<Exit, Fault> {
     if args.json {
-        out::print(format_args!("{}\n", json!({ "runs": [], "next": null })))?;
+        out::list(format_args!("{}\n", json!({ "runs": [], "next": null })))?;
     } else {
         out::note(format_args!(
             "no run is recorded yet in {}",

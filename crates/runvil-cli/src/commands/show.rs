@@ -36,15 +36,15 @@ pub(crate) fn show(args: &TimelineArgs) -> Result<Exit, Fault> {
         } else {
             told["timeline"] = json!(timeline::of(&database, id, micros(&run), outcome.as_ref())?);
         }
-        out::print(format_args!("{told}\n"))?;
+        out::list(format_args!("{told}\n"))?;
     } else if args.events {
         print_events(&database, &run)?;
     } else if args.effects {
-        out::print(effects_table(&database, id)?)?;
+        out::list(effects_table(&database, id)?)?;
     } else {
         let outcome = database.run(id)?.outcome;
         let lines = timeline::of(&database, id, micros(&run), outcome.as_ref())?;
-        out::print(format_args!(
+        out::list(format_args!(
             "{}\n{}",
             head(&run, state, outcome.as_ref()),
             to_table(&lines)
@@ -198,7 +198,7 @@ fn print_events(database: &Database, run: &RunSummary) -> Result<(), Fault> {
             event.provenance.task.to_string(),
             event.section,
         );
-        out::print(format_args!("{}\n", one_line(&line)))?;
+        out::list(format_args!("{}\n", one_line(&line)))?;
     }
     Ok(())
 }
