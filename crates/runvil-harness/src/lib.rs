@@ -44,5 +44,5 @@ pub use prepare::{Preparation, Prepared, prepare};
 pub use replay::{Divergence, Part, Recorded, ReplayError, Replayed, replay, replay_watched};
 pub use report::{OutputError, RunRecord, RunReport};
 pub use requirements::{MissingService, RequirementsReport, UnavailablePack};
-pub use resume::{ChangedFile, FileIs, Fork, GivenOrigin, OnChanged, OnUnknown, Resumable, ResumeError, Resumption};
+pub use resume::{ChangedFile, Continuation, FileIs, Fork, GivenOrigin, OnChanged, OnUnknown, ResumeError, Resumption};
 pub use store::LaunchStore;

@@ -55,7 +55,12 @@ pub enum Preparation {
 /// A cancel while Packs start ends the wait for them. A prompt that has nothing to be refused for is then built all
 /// the same, and ends at its first step.
 pub async fn prepare(host: &Host, launch: Launch) -> Preparation {
-    prepare_as(host, launch, None).await
+    prepare_as(host, launch, None, None).await
+}
+
+/// Prepares a run that is to follow another, which was prepared with these Packs.
+pub(crate) async fn prepare_forked(host: &Host, launch: Launch, packs: Option<&PackSnapshot>) -> Preparation {
+    prepare_as(host, launch, None, packs).await
 }
 
 /// Prepares a run whose process died, of what was recorded. Its store access answers from `access`.
@@ -65,7 +70,8 @@ pub(crate) async fn prepare_resumed(
     recorded: &Recorded,
     access: RecordedAccess,
 ) -> Preparation {
-    prepare_as(host, launch, Some(Before { recorded, access })).await
+    let packs = recorded.prepared.as_ref().map(|prepared| &prepared.packs);
+    prepare_as(host, launch, Some(Before { recorded, access }), packs).await
 }
 
 /// What a run that goes on has behind it.
@@ -74,10 +80,15 @@ struct Before<'a> {
     access: RecordedAccess,
 }
 
-async fn prepare_as(host: &Host, launch: Launch, before: Option<Before<'_>>) -> Preparation {
+async fn prepare_as(
+    host: &Host,
+    launch: Launch,
+    before: Option<Before<'_>>,
+    packs: Option<&PackSnapshot>,
+) -> Preparation {
     let shared = host.shared();
     let (mut record, launch) = begin(shared, launch, before.as_ref());
-    match build(shared, launch, &mut record, before.as_ref()).await {
+    match build(shared, launch, &mut record, before.as_ref(), packs).await {
         Ok((run, performer, control)) => Preparation::Ready(Box::new(Prepared {
             run,
             performer: Arc::new(performer),
@@ -144,6 +155,7 @@ async fn build(
     launch: Rest,
     record: &mut RunRecord,
     before: Option<&Before<'_>>,
+    recorded_packs: Option<&PackSnapshot>,
 ) -> Result<(Run, Performer, RunControl), RunOutcome> {
     let Rest {
         source,
@@ -194,6 +206,9 @@ async fn build(
         staged.map_err(ended)?;
     }
     let (snapshot, tools) = take_packs(shared, &prompt, &services, &control, record).await;
+    if let Some(recorded) = recorded_packs {
+        record.pack_changes = packs::changes(recorded, &snapshot);
+    }
     let PreparedRoles { roles, unmet } = prepare_roles(&prompt, models.current.as_ref());
     record.requirements.merge(RequirementsReport {
         unmet,
@@ -205,10 +220,7 @@ async fn build(
     }
 
     let prepared = match known {
-        Some(known) => {
-            record.pack_changes = packs::changes(&known.packs, &snapshot);
-            known.clone()
-        }
+        Some(known) => known.clone(),
         None => {
             let prepared = RunPrepared {
                 packs: snapshot,

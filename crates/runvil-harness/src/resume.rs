@@ -2,13 +2,13 @@
 
 use std::{fmt, sync::Arc};
 
-use runvil_engine::{Answer, Effect, EffectId, EffectKind, History, Outcome, RecordFault, ToolFailure};
+use runvil_engine::{Answer, Effect, EffectId, EffectKind, History, Outcome, PackSnapshot, RecordFault, ToolFailure};
 use runvil_vfs::StoreFailure;
 
 use crate::{
-    Divergence, Host, Launch, Observer, Preparation, Recorded, RunReport,
+    Divergence, Host, Launch, Observer, Preparation, Prepared, Recorded, RunReport,
     drive::{Retraced, drive_forked, retrace},
-    prepare::{prepare, prepare_resumed},
+    prepare::{prepare_forked, prepare_resumed},
     replay::RecordedAccess,
 };
 
@@ -88,6 +88,8 @@ pub struct Fork {
     pub until: EffectId,
     /// Another answer for that effect.
     pub answer: Option<Answer>,
+    /// The Packs that the recorded run was prepared with, where it was.
+    pub packs: Option<PackSnapshot>,
 }
 
 /// Why a run cannot go on. Nothing was performed, and its record is as it was.
@@ -177,34 +179,37 @@ pub(crate) struct Course {
     pub(crate) taken: Option<EffectId>,
 }
 
-/// A run that can go on: whatever might speak against it has been looked at. Nothing of it has been performed yet, and
-/// its record is as it was.
-pub struct Resumable {
+/// A run that can go on along a recorded course, or from its end. Nothing of it has been performed yet.
+pub struct Continuation {
     way: Way,
     changes: Vec<String>,
 }
 
 enum Way {
+    /// It has been taken along its own record.
     Retraced(Box<Retraced>),
-    /// It had not been prepared when its process died, and came to its end when it was.
+    /// It is to follow the record of another.
+    Forked(Box<Prepared>, Fork),
+    /// It came to its end when it was prepared.
     Ended(Box<RunReport>),
 }
 
-impl Resumable {
-    /// What of the run's Packs is not as it was when the run was prepared, one sentence each. What was recorded holds for the
-    /// run; the Packs that are installed now perform it.
+impl Continuation {
+    /// What of the Packs is not as it was when the recorded run was prepared, one sentence each. A resumed run keeps what was
+    /// recorded, a forked one has what is there now; the Packs that are there now perform both.
     #[must_use]
     pub fn changes(&self) -> &[String] {
         &self.changes
     }
 
-    /// Goes on from the last recorded answer. The observer hears only what happens from here on.
+    /// Goes on to the end. The observer hears of a resumed run what happens from here on, and of a forked one everything.
     ///
     /// # Errors
-    /// The record cannot be kept.
+    /// The record cannot be kept, or the course of the other run cannot be read.
     pub async fn go_on(self, observer: &mut dyn Observer) -> Result<RunReport, ResumeError> {
         match self.way {
             Way::Retraced(retraced) => retraced.go_on(observer).await,
+            Way::Forked(prepared, fork) => drive_forked(*prepared, fork, observer).await,
             Way::Ended(report) => {
                 for event in &report.events {
                     observer.event(event);
@@ -223,7 +228,7 @@ impl Host {
     ///
     /// # Errors
     /// The run cannot go on. Its record is as it was.
-    pub async fn resume(&self, launch: Launch, resumption: Resumption) -> Result<Resumable, ResumeError> {
+    pub async fn resume(&self, launch: Launch, resumption: Resumption) -> Result<Continuation, ResumeError> {
         let Resumption {
             recorded,
             history,
@@ -238,7 +243,7 @@ impl Host {
         let prepared = match prepare_resumed(self, launch, &recorded, access.clone()).await {
             Preparation::Ready(prepared) => *prepared,
             Preparation::Ended(report) => {
-                return Ok(Resumable {
+                return Ok(Continuation {
                     way: Way::Ended(report),
                     changes: Vec::new(),
                 });
@@ -259,33 +264,26 @@ impl Host {
         };
         let changes = prepared.record.pack_changes.clone();
         let retraced = retrace(prepared, course).await?;
-        Ok(Resumable {
+        Ok(Continuation {
             way: Way::Retraced(Box::new(retraced)),
             changes,
         })
     }
 
-    /// Starts a new run that has the answers of a recorded one up to some effect, and goes its own way from there. The
+    /// Prepares a new run that has the answers of a recorded one up to some effect, and goes its own way from there. The
     /// launch may bring another prompt; the Host draws what the recorded run drew.
     ///
     /// The run leaves the recorded course earlier where it asks for other work.
-    ///
-    /// # Errors
-    /// The course of the recorded run cannot be read.
-    pub async fn fork(
-        &self,
-        launch: Launch,
-        fork: Fork,
-        observer: &mut dyn Observer,
-    ) -> Result<RunReport, ResumeError> {
-        match prepare(self, launch).await {
-            Preparation::Ready(prepared) => drive_forked(*prepared, fork, observer).await,
-            Preparation::Ended(report) => {
-                for event in &report.events {
-                    observer.event(event);
-                }
-                Ok(*report)
-            }
+    pub async fn fork(&self, launch: Launch, fork: Fork) -> Continuation {
+        match prepare_forked(self, launch, fork.packs.as_ref()).await {
+            Preparation::Ready(prepared) => Continuation {
+                changes: prepared.record.pack_changes.clone(),
+                way: Way::Forked(prepared, fork),
+            },
+            Preparation::Ended(report) => Continuation {
+                changes: Vec::new(),
+                way: Way::Ended(report),
+            },
         }
     }
 }

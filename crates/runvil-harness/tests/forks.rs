@@ -52,8 +52,14 @@ async fn a_fork_leaves_the_course_where_it_asks_for_other_work() {
             history: Box::new(database.history(id).expect("a history")),
             until: EffectId(until),
             answer: None,
+            packs: None,
         };
-        let report = host(replies).fork(launch, fork, &mut ()).await.expect("forked");
+        let report = host(replies)
+            .fork(launch, fork)
+            .await
+            .go_on(&mut ())
+            .await
+            .expect("forked");
         assert_eq!(result(&report), outcome);
         replays(&database, forked);
     }
@@ -90,8 +96,14 @@ async fn a_fork_has_in_its_store_what_it_wrote_itself_and_no_more() {
             history: Box::new(database.history(id).expect("a history")),
             until: EffectId(3),
             answer: None,
+            packs: None,
         };
-        let report = run(replies).fork(launch, fork, &mut ()).await.expect("forked");
+        let report = run(replies)
+            .fork(launch, fork)
+            .await
+            .go_on(&mut ())
+            .await
+            .expect("forked");
         replays(&database, forked);
         let text = result(&report);
         text.to_owned()
@@ -130,13 +142,15 @@ async fn a_fork_that_spins_can_be_cancelled() {
         history: Box::new(database.history(id).expect("a history")),
         until: EffectId(1),
         answer: None,
+        packs: None,
     };
     let cancel = async {
         tokio::time::sleep(Duration::from_millis(200)).await;
         control.cancel();
     };
     let mut nobody = ();
-    let (report, ()) = tokio::join!(host.fork(launch, fork, &mut nobody), cancel);
+    let continuation = host.fork(launch, fork).await;
+    let (report, ()) = tokio::join!(continuation.go_on(&mut nobody), cancel);
     assert_eq!(report.expect("a report").outcome, RunOutcome::Cancelled);
     replays(&database, forked);
 }

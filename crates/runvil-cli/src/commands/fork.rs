@@ -125,12 +125,19 @@ impl Forking<'_> {
             history: Box::new(known.database.history(known.id)?),
             until,
             answer,
+            packs: known.run.prepared.as_ref().map(|prepared| prepared.packs.clone()),
         };
         let mut watched = hold.watch(show, self.prompt, &known.start().facts.name)?;
         let writer = self.writer()?;
         let id = writer.id();
         launch.recorder = Some(Arc::new(writer));
-        let report = host.fork(launch, fork, &mut watched.observer()).await;
+        let continuation = host.fork(launch, fork).await;
+        if show.has_notes() {
+            for change in continuation.changes() {
+                out::note(format_args!("note: {change}; the fork has what is there now"));
+            }
+        }
+        let report = continuation.go_on(&mut watched.observer()).await;
         let (report, shown) = self.end(id, report, watched)?;
         if show.has_notes() {
             out::note(format_args!("note: forked as run {id}"));

@@ -7,7 +7,7 @@ use std::{
 };
 
 use runvil_engine::{History as _, Landed, Outcome};
-use runvil_harness::{OnChanged, OnUnknown, Resumable, ResumeError, Resumption};
+use runvil_harness::{Continuation, OnChanged, OnUnknown, ResumeError, Resumption};
 use runvil_model::Catalog;
 use runvil_record::{RecordError, RunId, RunWriter};
 
@@ -96,18 +96,19 @@ impl Resuming<'_> {
             },
             changed: OnChanged::Ask,
         };
-        let resumable = loop {
+        let continuation = loop {
             match self.attempt(known, writer, hold, decided).await? {
-                Ok(resumable) => break resumable,
+                Ok(continuation) => break continuation,
                 Err(error) => decided = self.decide(known.id, &error, decided)?,
             }
         };
         if show.has_notes() {
-            tell(resumable.changes().to_vec());
+            let kept = |change: &String| format!("{change}; the run keeps what was recorded");
+            tell(continuation.changes().iter().map(kept).collect());
         }
         let prompt = runvil_syntax::parse_structure(&known.run.source).ok();
         let mut watched = hold.watch(show, prompt.as_ref(), &known.start().facts.name)?;
-        let report = resumable.go_on(&mut watched.observer()).await;
+        let report = continuation.go_on(&mut watched.observer()).await;
         let shown = watched.end(report.as_ref().ok().map(|report| &report.outcome));
         let report = report.map_err(|error| refused(known.id, &error))?;
         let left = Left {
@@ -130,7 +131,7 @@ impl Resuming<'_> {
         writer: &Arc<RunWriter>,
         hold: &Hold,
         decided: Decided,
-    ) -> Result<Result<Resumable, ResumeError>, Fault> {
+    ) -> Result<Result<Continuation, ResumeError>, Fault> {
         let mut launch = known.launch(known.run.source.clone(), hold.control.clone())?;
         launch.recorder = Some(Arc::clone(writer) as _);
         let resumption = Resumption {

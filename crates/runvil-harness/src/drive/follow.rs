@@ -31,6 +31,7 @@ impl Followed {
             mut history,
             until,
             answer,
+            ..
         } = fork;
         let landed = history.landed().map_err(ResumeError::Record)?;
         Ok(Self {

@@ -12,7 +12,7 @@ pub(crate) fn changes(was: &PackSnapshot, is: &PackSnapshot) -> Vec<String> {
         }
     }
     let news = is.packs.iter().filter(|is| was.packs.iter().all(|was| was.id != is.id));
-    changes.extend(news.map(|is| format!("the Pack {} is new; the run does not have it", is.id)));
+    changes.extend(news.map(|is| format!("the Pack {} is new", is.id)));
     changes
 }
 
@@ -20,11 +20,11 @@ fn pack(changes: &mut Vec<String>, was: &PackEntry, is: &PackEntry) {
     let id = &was.id;
     match (&was.unavailable, &is.unavailable) {
         (None, Some(why)) => changes.push(format!("the Pack {id} was ready and is not now: {why}")),
-        (Some(_), None) => changes.push(format!("the Pack {id} is ready now; the run goes on without it")),
+        (Some(_), None) => changes.push(format!("the Pack {id} was not ready and is now")),
         _ => {}
     }
     if was.prelude != is.prelude {
-        changes.push(format!("the Lua of the Pack {id} has changed; the recorded Lua holds"));
+        changes.push(format!("the Lua of the Pack {id} has changed"));
     }
     for tool in &was.tools {
         if let Some(now) = is.tools.iter().find(|now| now.id == tool.id) {
@@ -32,7 +32,7 @@ fn pack(changes: &mut Vec<String>, was: &PackEntry, is: &PackEntry) {
         }
     }
     let news = is.tools.iter().filter(|is| was.tools.iter().all(|was| was.id != is.id));
-    changes.extend(news.map(|is| format!("the tool {} is new; the run does not have it", is.id)));
+    changes.extend(news.map(|is| format!("the tool {} is new", is.id)));
 }
 
 fn tool_change(was: &ToolEntry, is: &ToolEntry) -> Option<String> {
@@ -47,13 +47,7 @@ fn tool_change(was: &ToolEntry, is: &ToolEntry) -> Option<String> {
         .filter(|(_, differs)| *differs)
         .map(|(part, _)| *part)
         .collect();
-    (!changed.is_empty()).then(|| {
-        format!(
-            "the tool {} has another {} now; the recorded one holds",
-            was.id,
-            changed.join(" and another ")
-        )
-    })
+    (!changed.is_empty()).then(|| format!("the tool {} has another {} now", was.id, changed.join(" and another ")))
 }
 
 #[cfg(test)]
@@ -91,10 +85,7 @@ mod tests {
         let is = packs(vec![tool("kit/a", "two"), tool("kit/new", "")]);
         assert_eq!(
             changes(&was, &is),
-            [
-                "the tool kit/a has another description now; the recorded one holds",
-                "the tool kit/new is new; the run does not have it"
-            ]
+            ["the tool kit/a has another description now", "the tool kit/new is new"]
         );
         assert_eq!(
             changes(&was, &PackSnapshot::default()),
