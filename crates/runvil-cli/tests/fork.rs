@@ -2,10 +2,10 @@
 
 mod common;
 
-use std::fs;
+use std::{fs, process::Child};
 
 use common::{Outcome, Place, Server};
-use runvil_record::RunFilter;
+use runvil_record::{RecordedEffect, RunFilter, RunId};
 use serde_json::{Value, json};
 
 const ASKS: &str = "models:\n  m: {}\n";
@@ -28,6 +28,19 @@ fn fork(place: &Place, server: &str, args: &[&str]) -> Outcome {
 
 fn json(outcome: &Outcome) -> Value {
     serde_json::from_str(&outcome.stdout).unwrap_or_else(|error| unreachable!("{error}: {outcome:#?}"))
+}
+
+/// Waits until a run behind this one has asked for so much.
+fn wait_for_effect(place: &Place, before: RunId, effect: u64, child: &mut Child) {
+    loop {
+        let newest = place.database().find("last").expect("a run");
+        let effects = place.database().effects(newest).expect("effects");
+        let asks = |recorded: RecordedEffect| recorded.effect.id.0 == effect;
+        if newest != before && effects.map_while(Result::ok).any(asks) {
+            return;
+        }
+        assert_eq!(child.try_wait().expect("a child"), None);
+    }
 }
 
 #[test]
@@ -232,20 +245,9 @@ fn a_fork_forks_and_is_resumed_like_any_run() {
     let asked = Server::shared().requests("echo+again", "chat/completions").len();
     assert_eq!(asked, 3);
 
+    let before = place.database().find("last").expect("a run");
     let mut dying = place.runvil(["fork", "last", "--at", "2"]).server("silent").spawn();
-    let database = place.database();
-    let runs = place.runs();
-    let is_open = || {
-        let run = database.find("last").expect("a run");
-        place.runs() > runs
-            && database
-                .effects(run)
-                .expect("effects")
-                .any(|effect| effect.is_ok_and(|effect| effect.effect.id.0 == 4))
-    };
-    while !is_open() {
-        assert_eq!(dying.try_wait().expect("a child"), None);
-    }
+    wait_for_effect(&place, before, 4, &mut dying);
     dying.kill().expect("killed");
     dying.wait().expect("ended");
     let resumed = place.runvil(["resume", "last"]).server("echo+again").run();
@@ -259,21 +261,12 @@ fn a_fork_on_a_real_directory_that_died_does_not_take_its_parents_files_for_its_
     place.prompt(ASKS, WORK);
     let run = ["run", "prompt.md", "x", "--store", "st"];
     place.runvil(run).server("echo+real").run().completed("two one|xone");
-    let mut dying = place.runvil(["fork", "last", "--at", "2"]).server("silent").spawn();
     let first = place.database().find("last").expect("a run");
+    let mut dying = place.runvil(["fork", "last", "--at", "2"]).server("silent").spawn();
     while fs::read_to_string(place.path("st/f")).expect("the file") != "xoneone" {
         assert_eq!(dying.try_wait().expect("a child"), None);
     }
-    let newest = || place.database().find("last").expect("a run");
-    while newest() == first
-        || !place
-            .database()
-            .effects(newest())
-            .expect("effects")
-            .any(|effect| effect.is_ok_and(|effect| effect.effect.id.0 == 4))
-    {
-        assert_eq!(dying.try_wait().expect("a child"), None);
-    }
+    wait_for_effect(&place, first, 4, &mut dying);
     dying.kill().expect("killed");
     dying.wait().expect("ended");
     let resumed = place.runvil(["resume", "last"]).server("echo+real").run();
@@ -369,13 +362,9 @@ fn a_fork_that_went_its_own_way_before_the_effect_is_resumed() {
         .replace("store.append('f', a)", "a = a .. models.infer('more')");
     place.file("other.md", text);
     let other = ["fork", "last", "--at", "5", "--prompt", "other.md"];
+    let first = place.database().find("last").expect("a run");
     let mut dying = place.runvil(other).server("silent").spawn();
-    let newest = || place.database().find("last").expect("a run");
-    let first = newest();
-    let asked = || place.database().effects(newest()).expect("effects").count();
-    while newest() == first || asked() < 3 {
-        assert_eq!(dying.try_wait().expect("a child"), None);
-    }
+    wait_for_effect(&place, first, 3, &mut dying);
     dying.kill().expect("killed");
     dying.wait().expect("ended");
     let resumed = place.runvil(["resume", "last"]).server("echo+own-way").run();
