@@ -112,7 +112,10 @@ impl Place {
         let begun = Instant::now();
         let run = loop {
             assert!(begun.elapsed() < Duration::from_secs(60), "the run comes to no round");
-            assert_eq!(child.try_wait().expect("a child"), None, "the run comes to no round");
+            if child.try_wait().expect("a child").is_some() {
+                let ended = Outcome::from(child.wait_with_output().expect("an end"));
+                unreachable!("the run comes to no round: {ended:#?}");
+            }
             thread::sleep(Duration::from_millis(20));
             let Some(run) = newest().filter(|run| Some(*run) != before) else {
                 continue;
