@@ -156,10 +156,22 @@ fn the_disk_is_full() {
     // Nothing more is written, and what was written is whole.
     let again = writer.ended(&RunOutcome::Cancelled, &[]).expect_err("ended");
     assert!(again.to_string().contains("earlier failure"), "{again}");
+    let cut = writer.id();
+    drop(writer);
+    assert_eq!(database.effects(whole).expect("a run").count(), 20);
+    drop(database);
+    // Whoever comes when there is room finds all that was kept.
     let other = Database::open_existing(place.path()).expect("a database");
     assert_eq!(
         other.runs(&RunFilter::default(), None, 10).expect("a page").runs.len(),
         2
     );
-    assert_eq!(other.effects(whole).expect("a run").count(), 20);
+    let events: Vec<_> = other.events(cut).expect("events").collect();
+    assert!(
+        events.len() > 10 && events.iter().all(Result::is_ok),
+        "{}",
+        events.len()
+    );
+    assert_eq!(other.events(cut).expect("events").count(), events.len());
+    assert!(matches!(other.resume(cut), Ok(_)));
 }

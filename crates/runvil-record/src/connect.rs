@@ -1,0 +1,153 @@
+//! Connecting to a database file: to write it, or, where that cannot be, to read it all the same.
+
+use std::{
+    fs,
+    path::{Path, PathBuf},
+    time::Duration,
+};
+
+use rusqlite::{Connection, OpenFlags};
+
+use crate::{
+    RecordError,
+    schema::{self, Found},
+};
+
+/// How long SQLite waits for another process.
+const PATIENCE: Duration = Duration::from_secs(5);
+
+/// How many pages the write-ahead log may hold before they go into the database, which waits for the disk: 32 MiB.
+const LOG_PAGES: u32 = 8192;
+
+/// How many prepared statements a connection keeps.
+const STATEMENTS: usize = 64;
+
+/// A connection to a database of runs, of the present version.
+pub(crate) struct Connected {
+    pub(crate) connection: Connection,
+    pub(crate) writable: bool,
+}
+
+/// How a file is opened.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Way {
+    /// To read and write it, next to other processes.
+    Shared,
+    /// To read it with no file beside it that would need room. Other processes wait meanwhile.
+    Alone,
+    /// To read it as it stands, in a folder where nothing can be written.
+    Still,
+}
+
+/// Connects to the database at a path, and makes it where there is none.
+///
+/// # Errors
+/// The file is no database of runs, a newer one, damaged, or cannot be opened.
+pub(crate) fn to_write(path: &Path) -> Result<Connected, RecordError> {
+    connect(path, Way::Shared)
+}
+
+/// Connects to the database at a path, to write it if that can be.
+///
+/// # Errors
+/// As [`to_write`].
+pub(crate) fn to_read(path: &Path) -> Result<Connected, RecordError> {
+    let unwritable = match connect(path, Way::Shared) {
+        Err(error @ (RecordError::ReadOnly(_) | RecordError::Full(_))) => error,
+        connected => return connected,
+    };
+    let alone = connect(path, Way::Alone);
+    // What the log holds would be left out.
+    if alone.is_err() && !has_log(path) {
+        return connect(path, Way::Still).map_err(|_| unwritable);
+    }
+    alone.map_err(|_| unwritable)
+}
+
+/// A database in memory.
+pub(crate) fn in_memory() -> rusqlite::Result<Connection> {
+    let mut connection = Connection::open_in_memory()?;
+    schema::prepare(&mut connection)?;
+    connection.set_prepared_statement_cache_capacity(STATEMENTS);
+    Ok(connection)
+}
+
+fn connect(path: &Path, way: Way) -> Result<Connected, RecordError> {
+    if path.is_dir() {
+        return Err(RecordError::Foreign(path.to_owned()));
+    }
+    let failed = |error| RecordError::from_sqlite(path, error);
+    let mut connection = open(path, way).map_err(failed)?;
+    let found = match way {
+        Way::Shared => schema::prepare(&mut connection),
+        Way::Alone | Way::Still => schema::prepare_reading(&connection),
+    };
+    match found.map_err(failed)? {
+        Found::Ready => {}
+        Found::Foreign => return Err(RecordError::Foreign(path.to_owned())),
+        Found::Newer(found) => {
+            return Err(RecordError::Newer {
+                path: path.to_owned(),
+                found,
+                known: schema::VERSION,
+            });
+        }
+    }
+    let mut writable = false;
+    if way == Way::Shared {
+        set_up(&connection).map_err(failed)?;
+        writable = !connection.is_readonly("main").map_err(failed)?;
+    }
+    Ok(Connected { connection, writable })
+}
+
+fn open(path: &Path, way: Way) -> rusqlite::Result<Connection> {
+    let flags = OpenFlags::SQLITE_OPEN_NO_MUTEX;
+    let connection = match way {
+        Way::Shared => {
+            let flags = flags | OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_CREATE;
+            Connection::open_with_flags(path, flags)?
+        }
+        Way::Alone => Connection::open_with_flags(path, flags | OpenFlags::SQLITE_OPEN_READ_WRITE)?,
+        Way::Still => {
+            let flags = flags | OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_URI;
+            Connection::open_with_flags(still(path), flags)?
+        }
+    };
+    connection.busy_timeout(PATIENCE)?;
+    connection.set_prepared_statement_cache_capacity(STATEMENTS);
+    if way == Way::Alone {
+        connection.pragma_update(None, "locking_mode", "exclusive")?;
+    }
+    Ok(connection)
+}
+
+/// Readers do not hold up a writer, and a commit costs no wait for the disk.
+fn set_up(connection: &Connection) -> rusqlite::Result<()> {
+    connection.pragma_update(None, "journal_mode", "wal")?;
+    connection.pragma_update(None, "synchronous", "normal")?;
+    connection.pragma_update(None, "wal_autocheckpoint", LOG_PAGES)
+}
+
+/// Whether the database has a write-ahead log that holds something.
+fn has_log(path: &Path) -> bool {
+    let mut log = path.as_os_str().to_owned();
+    log.push("-wal");
+    fs::metadata(PathBuf::from(log)).is_ok_and(|log| log.len() > 0)
+}
+
+/// The address of a file that does not change while it is read.
+fn still(path: &Path) -> String {
+    let mut address = "file:".to_owned();
+    for letter in path.to_string_lossy().chars() {
+        match letter {
+            '%' => address.push_str("%25"),
+            '?' => address.push_str("%3f"),
+            '#' => address.push_str("%23"),
+            '\\' if cfg!(windows) => address.push('/'),
+            letter => address.push(letter),
+        }
+    }
+    address.push_str("?immutable=1");
+    address
+}
