@@ -1,5 +1,7 @@
 //! Brings what the recorder was told into the database.
 
+use std::time::Duration;
+
 use rusqlite::{CachedStatement, Connection, OptionalExtension as _, params};
 
 use crate::{
@@ -61,13 +63,19 @@ impl Applier {
         self.applied
     }
 
-    /// Applies frames that follow on what the database has, all of them or none.
+    /// Applies frames that follow on what the database has, all of them or none. The patience is for other processes that
+    /// write.
     ///
     /// # Errors
     /// The database cannot be written; [`RecordError::Lost`] if it does not stand where this left it.
-    pub(crate) fn apply(&mut self, database: &Database, frames: &[Frame]) -> Result<(), RecordError> {
+    pub(crate) fn apply(
+        &mut self,
+        database: &Database,
+        patience: Duration,
+        frames: &[Frame],
+    ) -> Result<(), RecordError> {
         let Some(last) = frames.last() else { return Ok(()) };
-        let key = database.transaction(|connection| {
+        let key = database.transaction(patience, |connection| {
             let mut rows = self.claim(connection, &frames[0], last.sequence)?;
             for frame in frames {
                 rows.at = frame.at;

@@ -14,7 +14,7 @@ use crate::{
 };
 
 /// How long SQLite waits for another process.
-const PATIENCE: Duration = Duration::from_secs(5);
+pub(crate) const PATIENCE: Duration = Duration::from_secs(5);
 
 /// How many pages the write-ahead log may hold before they go into the database, which waits for the disk: 32 MiB.
 const LOG_PAGES: u32 = 8192;

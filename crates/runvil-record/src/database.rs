@@ -8,13 +8,14 @@ use std::{
         Arc, Mutex, MutexGuard, PoisonError,
         atomic::{AtomicBool, Ordering},
     },
+    time::Duration,
 };
 
 use rusqlite::{Connection, TransactionBehavior};
 
 use crate::{
     RecordError, RunId,
-    connect::{self, Connected},
+    connect::{self, Connected, PATIENCE},
 };
 
 /// What a record survives.
@@ -149,13 +150,15 @@ impl Database {
         }
     }
 
-    /// Whether the record of a run is whole, as far as its journal tells.
-    pub(crate) fn check_journal(&self, run: RunId) -> Result<(), RecordError> {
+    /// What is wrong with the journal of such a run, if it is damaged.
+    pub(crate) fn damaged_journal(&self, is_meant: impl Fn(&RunId) -> bool) -> Option<RecordError> {
         let damaged = self.0.damaged.lock().unwrap_or_else(PoisonError::into_inner);
-        match damaged.get(&run).cloned() {
-            Some((path, detail)) => Err(RecordError::DamagedJournal { path, run, detail }),
-            None => Ok(()),
-        }
+        let (&run, (path, detail)) = damaged.iter().find(|(run, _)| is_meant(run))?;
+        Some(RecordError::DamagedJournal {
+            path: path.clone(),
+            run,
+            detail: detail.clone(),
+        })
     }
 
     /// Lets the file grow no further than to so many pages, or than it is, for trying what a full disk does.
@@ -200,19 +203,25 @@ impl Database {
 
     /// Makes changes that land together or not at all.
     pub(crate) fn writing<T>(&self, write: impl FnOnce(&Connection) -> rusqlite::Result<T>) -> Result<T, RecordError> {
-        self.transaction(write).map_err(|error| self.failed(error))
+        self.transaction(PATIENCE, write).map_err(|error| self.failed(error))
     }
 
-    /// As [`Database::writing`], with an error of one's own.
+    /// As [`Database::writing`], with an error of one's own, and another patience with processes that write, too.
     pub(crate) fn transaction<T, E: From<rusqlite::Error>>(
         &self,
+        patience: Duration,
         write: impl FnOnce(&Connection) -> Result<T, E>,
     ) -> Result<T, E> {
         let mut connection = self.connection();
-        let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
-        let value = write(&transaction)?;
-        transaction.commit()?;
-        Ok(value)
+        connection.busy_timeout(patience)?;
+        let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate);
+        let written = transaction.map_err(E::from).and_then(|transaction| {
+            let value = write(&transaction)?;
+            transaction.commit()?;
+            Ok(value)
+        });
+        connection.busy_timeout(PATIENCE)?;
+        written
     }
 }
 

@@ -141,7 +141,7 @@ impl Database {
     pub fn summary(&self, run: RunId) -> Result<RunSummary, RecordError> {
         let sql = format!("SELECT {COLUMNS} FROM runs WHERE id = ?1");
         self.reading(|connection| connection.query_row(&sql, [run.to_string()], summary).optional())?
-            .ok_or_else(|| self.no_such_run(&run.to_string()))
+            .ok_or_else(|| self.lacks_run(&run.to_string()))
     }
 
     /// The run that a person means by a whole id, the beginning of one, or `last` for the newest.
@@ -169,7 +169,7 @@ impl Database {
                 .collect::<rusqlite::Result<Vec<_>>>()
         })?;
         match found[..] {
-            [] => Err(self.no_such_run(reference)),
+            [] => Err(self.lacks_run(reference)),
             [one] => Ok(one),
             [one, other, ..] => Err(RecordError::Ambiguous {
                 path: self.place().to_owned(),
@@ -194,6 +194,13 @@ impl Database {
         }
     }
 
+    /// There is no run whose id begins so; maybe only because its journal is damaged.
+    fn lacks_run(&self, reference: &str) -> RecordError {
+        let beginning = reference.to_ascii_lowercase();
+        let damaged = self.damaged_journal(|run| run.to_string().starts_with(&beginning));
+        damaged.unwrap_or_else(|| self.no_such_run(reference))
+    }
+
     pub(crate) fn no_such_run(&self, reference: &str) -> RecordError {
         RecordError::NoSuchRun {
             path: self.place().to_owned(),
@@ -203,7 +210,9 @@ impl Database {
 
     /// The key of a run, and the format that it was recorded in.
     pub(crate) fn key(&self, run: RunId) -> Result<i64, RecordError> {
-        self.check_journal(run)?;
+        if let Some(damaged) = self.damaged_journal(|other| *other == run) {
+            return Err(damaged);
+        }
         let row = self.reading(|connection| {
             connection
                 .query_row("SELECT key, format FROM runs WHERE id = ?1", [run.to_string()], |row| {
@@ -211,7 +220,7 @@ impl Database {
                 })
                 .optional()
         })?;
-        let (key, found) = row.ok_or_else(|| self.no_such_run(&run.to_string()))?;
+        let (key, found) = row.ok_or_else(|| self.lacks_run(&run.to_string()))?;
         if found == runvil_engine::FORMAT_VERSION {
             Ok(key)
         } else {

@@ -1,6 +1,6 @@
 //! Bringing into the database what the journals of dead processes hold.
 
-use crate::{Database, RecordError, RunId, apply::Applier, change::Frame, journal::Journal};
+use crate::{Database, RecordError, RunId, apply::Applier, change::Frame, connect::PATIENCE, journal::Journal};
 
 impl Database {
     /// Brings in all that was left behind. What cannot be brought in stays: for want of room or of permission until somebody
@@ -31,7 +31,7 @@ impl Database {
         };
         let mut applier = self.reading(|connection| Applier::of(connection, run))?;
         let new = follow_on(&contents.frames, applier.applied());
-        applier.apply(self, new)?;
+        applier.apply(self, PATIENCE, new)?;
         let last = contents.frames.last().map_or(0, |frame| frame.sequence);
         if last > applier.applied() {
             return Err(damaged("frames are missing".to_owned()));

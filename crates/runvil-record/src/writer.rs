@@ -17,7 +17,8 @@ use runvil_vfs::{StoreFailure, StoreOp, StoreReply};
 use serde_json::Value;
 
 use crate::{
-    Database, RecordError, RunId, apply::Applier, change::Frame, clock::now, journal::Journal, rows::RowMaker,
+    Database, RecordError, RunId, apply::Applier, change::Frame, clock::now, connect::PATIENCE, journal::Journal,
+    rows::RowMaker,
 };
 
 /// How long frames wait for others that land with them.
@@ -31,6 +32,12 @@ const MAX_JOURNAL: u64 = 32 << 20;
 
 /// A journal of fewer bytes is not emptied while its run goes.
 const SMALL_JOURNAL: u64 = 1 << 20;
+
+/// How long the worker waits for another process that writes, before it tries again with the next frames.
+const SHORT: Duration = Duration::from_millis(50);
+
+/// How long the end of a run waits for one, before it leaves the rest in the journal.
+const AT_THE_END: Duration = Duration::from_secs(1);
 
 /// What the Host states of a run beyond what the Harness knows.
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -201,7 +208,7 @@ impl Drop for RunWriter {
             // A worker that panicked has left what waits to the journal, or to this.
             let _ = worker.join();
         }
-        self.writing.land();
+        self.writing.land(AT_THE_END);
         let mut desk = self.writing.desk();
         let landed = desk.waiting.is_empty() && matches!(desk.state, State::New | State::Going);
         if let Some(journal) = desk.journal.take().filter(|_| landed) {
@@ -320,7 +327,7 @@ impl Writing {
         }
         if desk.is_full() {
             drop(desk);
-            self.land();
+            self.land(PATIENCE);
             let mut desk = self.desk();
             return match desk.state {
                 State::Failed(_) => Err(self.refusal(&mut desk)),
@@ -344,7 +351,7 @@ impl Writing {
 
     /// Brings all that waits into the database. A failure is told by the next call of the recorder; what was kept stays in
     /// the journal.
-    fn land(&self) {
+    fn land(&self, patience: Duration) {
         let mut applier = self.applier.lock().unwrap_or_else(PoisonError::into_inner);
         let (frames, bytes) = {
             let mut desk = self.desk();
@@ -353,7 +360,7 @@ impl Writing {
             }
             (std::mem::take(&mut desk.waiting), std::mem::take(&mut desk.bytes))
         };
-        let applied = applier.apply(&self.database, &frames);
+        let applied = applier.apply(&self.database, patience, &frames);
         let mut desk = self.desk();
         match applied {
             Ok(()) if desk.waiting.is_empty() => {
@@ -390,7 +397,7 @@ impl Writing {
     /// Brings the rest into the database, and gives the run up.
     fn end(&self) -> Result<(), RecordError> {
         self.close();
-        self.land();
+        self.land(AT_THE_END);
         let mut desk = self.desk();
         let landed = desk.waiting.is_empty();
         match std::mem::replace(&mut desk.state, State::Ended) {
@@ -427,7 +434,7 @@ impl Writing {
                 return;
             }
             drop(desk);
-            self.land();
+            self.land(SHORT);
             desk = self.desk();
         }
     }
