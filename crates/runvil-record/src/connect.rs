@@ -151,3 +151,77 @@ fn still(path: &Path) -> String {
     address.push_str("?immutable=1");
     address
 }
+
+#[cfg(test)]
+mod tests {
+    use runvil_engine::History as _;
+
+    use super::*;
+    use crate::{Database, HostFacts, RunFilter};
+
+    const VERSION_1: &str = include_str!("../tests/data/version_1.sql");
+
+    /// Reads all that a database of two runs has, and does not get to write it.
+    fn reads_all(path: &Path, way: Way) {
+        let connected = connect(path, way).expect("connected");
+        let database = Database::connected(connected, path.to_owned());
+        let page = database.runs(&RunFilter::default(), None, 10).expect("a page");
+        assert_eq!(page.runs.len(), 2);
+        for run in &page.runs {
+            assert!(!database.run(run.id).expect("a run").source.is_empty());
+            assert!(database.events(run.id).expect("events").all(|event| event.is_ok()));
+            let mut history = database.history(run.id).expect("a history");
+            assert!(history.next_step().expect("readable").is_some());
+            assert!(matches!(database.resume(run.id), Err(RecordError::ReadOnly(_))));
+        }
+        let refused = database.record(HostFacts::default());
+        assert!(matches!(refused, Err(RecordError::ReadOnly(_))));
+        assert!(matches!(
+            database.delete_runs(&[page.runs[0].id]),
+            Err(RecordError::ReadOnly(_))
+        ));
+    }
+
+    #[test]
+    fn a_database_that_cannot_be_written_is_read_whatever_its_version() {
+        let place = tempfile::tempdir().expect("a folder");
+        let path = place.path().join("what? #1 100%.db");
+        let older = Connection::open(&path).expect("a database");
+        older.execute_batch(VERSION_1).expect("an older database");
+        drop(older);
+        for way in [Way::Alone, Way::Still] {
+            reads_all(&path, way);
+        }
+        drop(connect(&path, Way::Shared).expect("brought up to date"));
+        for way in [Way::Alone, Way::Still] {
+            reads_all(&path, way);
+        }
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn a_file_or_folder_without_permission_to_write_can_be_read() {
+        use std::os::unix::fs::PermissionsExt as _;
+
+        let place = tempfile::tempdir().expect("a folder");
+        let path = place.path().join("runs.db");
+        let older = Connection::open(&path).expect("a database");
+        older.execute_batch(VERSION_1).expect("an older database");
+        drop(older);
+        let set = |path: &Path, mode: u32| {
+            fs::set_permissions(path, fs::Permissions::from_mode(mode)).expect("set");
+        };
+        set(&path, 0o400);
+        if fs::OpenOptions::new().append(true).open(&path).is_ok() {
+            // Whoever runs this may write whatever the permissions say.
+            return;
+        }
+        for folder in [0o700, 0o500] {
+            set(place.path(), folder);
+            let connected = to_read(&path).expect("readable");
+            assert!(!connected.writable);
+            assert!(matches!(Database::open(&path), Err(RecordError::ReadOnly(_))));
+        }
+        set(place.path(), 0o700);
+    }
+}

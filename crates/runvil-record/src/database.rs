@@ -90,7 +90,7 @@ impl Database {
         Ok(Self::from_parts(None, connection, true))
     }
 
-    fn connected(Connected { connection, writable }: Connected, path: PathBuf) -> Self {
+    pub(crate) fn connected(Connected { connection, writable }: Connected, path: PathBuf) -> Self {
         let database = Self::from_parts(Some(path), connection, writable);
         database.recover();
         database
