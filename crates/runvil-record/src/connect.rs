@@ -19,6 +19,9 @@ pub(crate) const PATIENCE: Duration = Duration::from_secs(5);
 /// How many pages the write-ahead log may hold before they go into the database, which waits for the disk: 32 MiB.
 const LOG_PAGES: u32 = 8192;
 
+/// A log of fewer bytes is short.
+const SHORT_LOG: u64 = 1 << 20;
+
 /// How many prepared statements a connection keeps.
 const STATEMENTS: usize = 64;
 
@@ -58,7 +61,7 @@ pub(crate) fn to_read(path: &Path) -> Result<Connected, RecordError> {
     };
     let alone = connect(path, Way::Alone);
     // What the log holds would be left out.
-    if alone.is_err() && !has_log(path) {
+    if alone.is_err() && log_length(path) == 0 {
         return connect(path, Way::Still).map_err(|_| unwritable);
     }
     alone.map_err(|_| unwritable)
@@ -129,11 +132,16 @@ fn set_up(connection: &Connection) -> rusqlite::Result<()> {
     connection.pragma_update(None, "wal_autocheckpoint", LOG_PAGES)
 }
 
-/// Whether the database has a write-ahead log that holds something.
-fn has_log(path: &Path) -> bool {
+/// Whether the write-ahead log of the database is so short that whoever opens it next has read it in no time.
+pub(crate) fn has_short_log(path: &Path) -> bool {
+    log_length(path) < SHORT_LOG
+}
+
+/// The length of the database's write-ahead log in bytes.
+fn log_length(path: &Path) -> u64 {
     let mut log = path.as_os_str().to_owned();
     log.push("-wal");
-    fs::metadata(PathBuf::from(log)).is_ok_and(|log| log.len() > 0)
+    fs::metadata(PathBuf::from(log)).map_or(0, |log| log.len())
 }
 
 /// The address of a file that does not change while it is read.
@@ -221,6 +229,28 @@ mod tests {
             let connected = to_read(&path).expect("readable");
             assert!(!connected.writable);
             assert!(matches!(Database::open(&path), Err(RecordError::ReadOnly(_))));
+        }
+        set(place.path(), 0o700);
+        set(&path, 0o600);
+        // What a process leaves in the log is read, too.
+        let database = Database::open(&path).expect("brought up to date");
+        let named = database.writing(|connection| connection.execute("UPDATE runs SET name = 'changed'", []));
+        assert_eq!(named.expect("written"), 2);
+        drop(database);
+        assert!(log_length(&path) > 0);
+        set(&path, 0o400);
+        for folder in [0o700, 0o500] {
+            set(place.path(), folder);
+            let connected = to_read(&path).expect("readable");
+            let database = Database::connected(connected, path.clone());
+            assert_eq!(
+                database
+                    .runs(&RunFilter::default(), None, 10)
+                    .expect("a page")
+                    .runs
+                    .len(),
+                2
+            );
         }
         set(place.path(), 0o700);
     }

@@ -11,7 +11,7 @@ use std::{
     time::Duration,
 };
 
-use rusqlite::{Connection, TransactionBehavior};
+use rusqlite::{Connection, TransactionBehavior, config::DbConfig};
 
 use crate::{
     RecordError, RunId,
@@ -41,6 +41,17 @@ struct Shared {
     durable: AtomicBool,
     /// The runs whose journals are damaged, with the journal and what is wrong.
     damaged: Mutex<BTreeMap<RunId, (PathBuf, String)>>,
+}
+
+impl Drop for Shared {
+    /// A short log is left for a later process to bring into the database, since that waits for the disk.
+    fn drop(&mut self) {
+        if self.path.as_deref().is_some_and(connect::has_short_log) {
+            let connection = self.connection.get_mut().unwrap_or_else(PoisonError::into_inner);
+            // If this fails, the log is brought in.
+            let _ = connection.set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, true);
+        }
+    }
 }
 
 impl fmt::Debug for Database {
