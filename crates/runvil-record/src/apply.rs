@@ -143,15 +143,30 @@ pub(crate) struct Rows<'c> {
     key: i64,
     /// When what is written was told.
     at: i64,
+    /// The statements that were used before.
+    statements: Vec<(&'static str, CachedStatement<'c>)>,
 }
 
 impl<'c> Rows<'c> {
     pub(crate) fn new(connection: &'c Connection, key: i64) -> Self {
-        Self { connection, key, at: 0 }
+        Self {
+            connection,
+            key,
+            at: 0,
+            statements: Vec::new(),
+        }
     }
 
-    fn statement(&self, sql: &str) -> rusqlite::Result<CachedStatement<'c>> {
-        self.connection.prepare_cached(sql)
+    fn statement(&mut self, sql: &'static str) -> rusqlite::Result<&mut CachedStatement<'c>> {
+        let known = self.statements.iter().position(|(known, _)| *known == sql);
+        let at = match known {
+            Some(at) => at,
+            None => {
+                self.statements.push((sql, self.connection.prepare_cached(sql)?));
+                self.statements.len() - 1
+            }
+        };
+        Ok(&mut self.statements[at].1)
     }
 
     /// Makes a change.
@@ -236,7 +251,7 @@ impl<'c> Rows<'c> {
         Ok(())
     }
 
-    fn text(&self, number: i64, hash: &[u8; 32], body: &[u8]) -> rusqlite::Result<()> {
+    fn text(&mut self, number: i64, hash: &[u8; 32], body: &[u8]) -> rusqlite::Result<()> {
         let known = self
             .statement("SELECT key FROM texts WHERE hash = ?1")?
             .query_row([&hash[..]], |row| row.get(0))
@@ -247,19 +262,21 @@ impl<'c> Rows<'c> {
                 .statement("INSERT INTO texts (hash, body) VALUES (?1, ?2)")?
                 .insert(params![&hash[..], body])?,
         };
+        let key = self.key;
         self.statement("INSERT INTO text_uses (run, number, text) VALUES (?1, ?2, ?3)")?
-            .execute([self.key, number, text])?;
+            .execute([key, number, text])?;
         Ok(())
     }
 
-    fn step(&self, step: &Step) -> rusqlite::Result<()> {
+    fn step(&mut self, step: &Step) -> rusqlite::Result<()> {
+        let (key, at) = (self.key, self.at);
         self.statement(
             "INSERT INTO steps (run, step, handed, first_event, events, first_effect, effects, \
                                 drops, openings, cancelled, outcome, at) \
              VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12)",
         )?
         .execute(params![
-            self.key,
+            key,
             step.step,
             step.handed,
             step.first_event,
@@ -270,14 +287,15 @@ impl<'c> Rows<'c> {
             step.openings,
             step.cancelled,
             step.outcome,
-            self.at,
+            at,
         ])?;
         Ok(())
     }
 
     /// The outcome, and the sums that a list of runs shows. A count that no server can mean must not keep a run from
     /// ending: more than 2^40 tokens of a round count as that many.
-    fn end(&self, outcome: &str, body: &str) -> rusqlite::Result<usize> {
+    fn end(&mut self, outcome: &str, body: &str) -> rusqlite::Result<usize> {
+        let (key, at) = (self.key, self.at);
         self.statement(
             "UPDATE runs SET outcome = ?2, ending = ?3, ended_at = ?4, \
                  effects = (SELECT count(*) FROM effects WHERE run = ?1), \
@@ -289,7 +307,7 @@ impl<'c> Rows<'c> {
                      WHERE a.run = ?1 AND e.kind = 'model_round' AND a.body IS NOT NULL) \
              WHERE key = ?1",
         )?
-        .execute(params![self.key, outcome, body, self.at])
+        .execute(params![key, outcome, body, at])
     }
 }
 

@@ -28,7 +28,17 @@ const STATEMENTS: usize = 64;
 /// A connection to a database of runs, of the present version.
 pub(crate) struct Connected {
     pub(crate) connection: Connection,
-    pub(crate) writable: bool,
+    pub(crate) access: Access,
+}
+
+/// Whether a database can be written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Access {
+    Writable,
+    /// It lacks permission.
+    ReadOnly,
+    /// It lacks room.
+    Full,
 }
 
 /// How a file is opened.
@@ -55,16 +65,18 @@ pub(crate) fn to_write(path: &Path) -> Result<Connected, RecordError> {
 /// # Errors
 /// As [`to_write`].
 pub(crate) fn to_read(path: &Path) -> Result<Connected, RecordError> {
-    let unwritable = match connect(path, Way::Shared) {
-        Err(error @ (RecordError::ReadOnly(_) | RecordError::Full(_))) => error,
+    let (error, access) = match connect(path, Way::Shared) {
+        Err(error @ RecordError::ReadOnly(_)) => (error, Access::ReadOnly),
+        Err(error @ RecordError::Full(_)) => (error, Access::Full),
         connected => return connected,
     };
-    let alone = connect(path, Way::Alone);
-    // What the log holds would be left out.
-    if alone.is_err() && log_length(path) == 0 {
-        return connect(path, Way::Still).map_err(|_| unwritable);
-    }
-    alone.map_err(|_| unwritable)
+    let connected = match connect(path, Way::Alone) {
+        // What the log holds would be left out.
+        Err(_) if log_length(path) == 0 => connect(path, Way::Still),
+        alone => alone,
+    };
+    let connection = connected.map_err(|_| error)?.connection;
+    Ok(Connected { connection, access })
 }
 
 /// A database in memory.
@@ -96,12 +108,15 @@ fn connect(path: &Path, way: Way) -> Result<Connected, RecordError> {
             });
         }
     }
-    let mut writable = false;
     if way == Way::Shared {
         set_up(&connection).map_err(failed)?;
-        writable = !connection.is_readonly("main").map_err(failed)?;
     }
-    Ok(Connected { connection, writable })
+    let access = if way == Way::Shared && !connection.is_readonly("main").map_err(failed)? {
+        Access::Writable
+    } else {
+        Access::ReadOnly
+    };
+    Ok(Connected { connection, access })
 }
 
 fn open(path: &Path, way: Way) -> rusqlite::Result<Connection> {
@@ -227,7 +242,7 @@ mod tests {
         for folder in [0o700, 0o500] {
             set(place.path(), folder);
             let connected = to_read(&path).expect("readable");
-            assert!(!connected.writable);
+            assert_eq!(connected.access, Access::ReadOnly);
             assert!(matches!(Database::open(&path), Err(RecordError::ReadOnly(_))));
         }
         set(place.path(), 0o700);

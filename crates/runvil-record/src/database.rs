@@ -15,7 +15,7 @@ use rusqlite::{Connection, TransactionBehavior, config::DbConfig};
 
 use crate::{
     RecordError, RunId,
-    connect::{self, Connected, PATIENCE},
+    connect::{self, Access, Connected, PATIENCE},
 };
 
 /// What a record survives.
@@ -36,7 +36,7 @@ struct Shared {
     /// `None` for a database in memory.
     path: Option<PathBuf>,
     connection: Mutex<Connection>,
-    writable: bool,
+    access: Access,
     /// Whether writes survive the loss of power.
     durable: AtomicBool,
     /// The runs whose journals are damaged, with the journal and what is wrong.
@@ -98,20 +98,20 @@ impl Database {
     pub fn in_memory() -> Result<Self, RecordError> {
         let failed = |error| RecordError::from_sqlite(Path::new(IN_MEMORY), error);
         let connection = connect::in_memory().map_err(failed)?;
-        Ok(Self::from_parts(None, connection, true))
+        Ok(Self::from_parts(None, connection, Access::Writable))
     }
 
-    pub(crate) fn connected(Connected { connection, writable }: Connected, path: PathBuf) -> Self {
-        let database = Self::from_parts(Some(path), connection, writable);
+    pub(crate) fn connected(Connected { connection, access }: Connected, path: PathBuf) -> Self {
+        let database = Self::from_parts(Some(path), connection, access);
         database.recover();
         database
     }
 
-    fn from_parts(path: Option<PathBuf>, connection: Connection, writable: bool) -> Self {
+    fn from_parts(path: Option<PathBuf>, connection: Connection, access: Access) -> Self {
         Self(Arc::new(Shared {
             path,
             connection: Mutex::new(connection),
-            writable,
+            access,
             durable: AtomicBool::new(false),
             damaged: Mutex::default(),
         }))
@@ -142,14 +142,14 @@ impl Database {
 
     /// Whether the database was opened so that it can be written.
     pub(crate) fn is_writable(&self) -> bool {
-        self.0.writable
+        self.0.access == Access::Writable
     }
 
     pub(crate) fn check_writable(&self) -> Result<(), RecordError> {
-        if self.is_writable() {
-            Ok(())
-        } else {
-            Err(RecordError::ReadOnly(self.place().to_owned()))
+        match self.0.access {
+            Access::Writable => Ok(()),
+            Access::ReadOnly => Err(RecordError::ReadOnly(self.place().to_owned())),
+            Access::Full => Err(RecordError::Full(self.place().to_owned())),
         }
     }
 

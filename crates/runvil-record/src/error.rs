@@ -5,7 +5,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use rusqlite::ErrorCode;
+use rusqlite::{ErrorCode, ffi::SQLITE_IOERR_SHMSIZE};
 
 use crate::RunId;
 
@@ -167,9 +167,16 @@ impl RecordError {
                 detail: source.to_string(),
             },
             Some(ErrorCode::DiskFull) => Self::Full(path),
+            // The file that connections share is made whole when the database is opened, and has no room.
+            Some(ErrorCode::SystemIoFailure) if extended(&source) == Some(SQLITE_IOERR_SHMSIZE) => Self::Full(path),
             Some(ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked) => Self::Busy(path),
             Some(ErrorCode::ReadOnly | ErrorCode::PermissionDenied | ErrorCode::CannotOpen) => Self::ReadOnly(path),
             _ => Self::Sqlite { path, source },
         }
     }
+}
+
+/// SQLite's own code of an error, with its details.
+fn extended(error: &rusqlite::Error) -> Option<i32> {
+    error.sqlite_error().map(|error| error.extended_code)
 }

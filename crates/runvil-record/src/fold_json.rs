@@ -1,9 +1,6 @@
 //! Writes a value as folded JSON, in one pass and without a tree between.
 
-use serde::{
-    Serialize, Serializer,
-    ser::{self, Error as _},
-};
+use serde::{Serialize, Serializer, ser};
 use serde_json::Error;
 
 use crate::{
@@ -258,16 +255,27 @@ pub(crate) struct Members<'w, 'f> {
 }
 
 impl Members<'_, '_> {
-    fn key(&mut self, name: &str) -> Result<(), Error> {
-        let out = &mut self.writer.out;
+    fn begin_member(&mut self) {
         if self.count > 0 {
-            out.push(b',');
-        } else if name.starts_with('$') {
-            self.first = Some(out.len() + 1);
+            self.writer.out.push(b',');
         }
         self.count += 1;
+    }
+
+    /// The key that was begun here is whole.
+    fn end_key(&mut self, begin: usize) {
+        let out = &mut self.writer.out;
+        if self.count == 1 && out.get(begin + 1) == Some(&b'$') {
+            self.first = Some(begin + 1);
+        }
+        out.push(b':');
+    }
+
+    fn key(&mut self, name: &'static str) -> Result<(), Error> {
+        self.begin_member();
+        let begin = self.writer.out.len();
         self.writer.plain(name)?;
-        self.writer.out.push(b':');
+        self.end_key(begin);
         Ok(())
     }
 
@@ -345,11 +353,17 @@ impl ser::SerializeMap for Members<'_, '_> {
     type Error = Error;
 
     fn serialize_key<T: Serialize + ?Sized>(&mut self, key: &T) -> Result<(), Error> {
-        match serde_json::to_value(key)? {
-            serde_json::Value::String(name) => self.key(&name),
-            number @ serde_json::Value::Number(_) => self.key(&number.to_string()),
-            _ => Err(Error::custom("a key is a text or a number")),
+        self.begin_member();
+        let begin = self.writer.out.len();
+        self.writer.plain(key)?;
+        let out = &mut self.writer.out;
+        if out.get(begin) != Some(&b'"') {
+            // A number, for one, is a key as its text.
+            out.insert(begin, b'"');
+            out.push(b'"');
         }
+        self.end_key(begin);
+        Ok(())
     }
 
     fn serialize_value<T: Serialize + ?Sized>(&mut self, value: &T) -> Result<(), Error> {

@@ -21,8 +21,8 @@ use crate::{
     rows::RowMaker,
 };
 
-/// How long frames wait for others that land with them.
-const WINDOW: Duration = Duration::from_millis(50);
+/// How long frames wait for others that land with them. What waits when the run ends is what its end costs.
+const WINDOW: Duration = Duration::from_millis(10);
 
 /// How many bytes of frames may wait before whoever tells more brings them into the database first.
 const MAX_WAITING: usize = 4 << 20;
@@ -286,10 +286,10 @@ impl Desk {
         self.bytes > MAX_WAITING / 2 || self.closed
     }
 
-    /// Whether nothing more should be taken before what waits has landed.
-    fn is_full(&self) -> bool {
+    /// Whether nothing more should be taken before what waits has landed, with so many bytes on their way.
+    fn is_full(&self, landing: usize) -> bool {
         let journal = self.journal.as_ref();
-        self.bytes > MAX_WAITING || journal.is_none_or(|journal| journal.length() > MAX_JOURNAL)
+        self.bytes + landing > MAX_WAITING || journal.is_none_or(|journal| journal.length() > MAX_JOURNAL)
     }
 
     /// Keeps what the rows have changed.
@@ -325,7 +325,7 @@ impl Writing {
             desk.state = State::Broken;
             return Err(error);
         }
-        if desk.is_full() {
+        if desk.is_full(0) {
             drop(desk);
             self.land(PATIENCE);
             let mut desk = self.desk();
@@ -372,7 +372,7 @@ impl Writing {
             }
             Ok(()) => {}
             // The journal keeps them until the other process is done.
-            Err(RecordError::Busy(_)) if !desk.is_full() => {
+            Err(RecordError::Busy(_)) if !desk.is_full(bytes) => {
                 desk.waiting.splice(0..0, frames);
                 desk.bytes += bytes;
             }

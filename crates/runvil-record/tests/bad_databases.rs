@@ -173,5 +173,20 @@ fn the_disk_is_full() {
         events.len()
     );
     assert_eq!(other.events(cut).expect("events").count(), events.len());
-    assert!(matches!(other.resume(cut), Ok(_)));
+    assert!(other.resume(cut).is_ok());
+}
+
+#[test]
+fn another_process_keeps_it_from_being_read() {
+    let place = Place::new();
+    drop(Database::open(place.path()).expect("a database"));
+    let other = rusqlite::Connection::open(place.path()).expect("a connection");
+    other
+        .execute_batch("PRAGMA locking_mode = exclusive; BEGIN EXCLUSIVE; CREATE TABLE x (y); COMMIT")
+        .expect("locked");
+    let begun = std::time::Instant::now();
+    let error = Database::open(place.path()).expect_err("busy");
+    assert!(matches!(error, RecordError::Busy(_)), "{error:?}");
+    assert_told(&error, &place.path());
+    println!("told after {:?}", begun.elapsed());
 }
