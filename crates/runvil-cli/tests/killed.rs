@@ -110,6 +110,14 @@ impl Trial {
         asked
     }
 
+    /// Keeps the database to itself until it is dropped, so that what is recorded meanwhile stands in a journal alone.
+    fn hold(&self) -> rusqlite::Connection {
+        drop(Database::open(self.database()).expect("a database"));
+        let connection = rusqlite::Connection::open(self.database()).expect("a connection");
+        connection.execute_batch("BEGIN IMMEDIATE").expect("nobody else writes");
+        connection
+    }
+
     /// What the database alone has answers to, before anybody brings in what the journals hold.
     fn answered_without_journals(&self) -> Vec<String> {
         let copy = tempfile::tempdir().expect("a folder");
@@ -171,6 +179,8 @@ fn a_killed_run_goes_on_to_the_same_result_and_repeats_nothing_that_was_answered
     let (mut killed, mut resumed, mut behind) = (0, 0, 0);
     for number in 1..=kills {
         let trial = Trial::new(number);
+        // Every other run is killed between what it kept and what came of that into the database.
+        let mut held = (number % 2 == 0).then(|| trial.hold());
         let mut child = trial.run().spawn();
         // Now and then a run is killed again while it goes on.
         let mut again = random(&mut state) % 3;
@@ -184,6 +194,7 @@ fn a_killed_run_goes_on_to_the_same_result_and_repeats_nothing_that_was_answered
             // The server's own account comes a little later.
             thread::sleep(Duration::from_millis(100));
             let landed = trial.answered_without_journals();
+            assert!(held.take().is_none() || landed.is_empty(), "kill {number}");
             let (answered, before) = (answered(&trial.database()), trial.asked());
             behind += u64::from(landed.len() < answered.len());
             let started = Database::open_existing(trial.database())
@@ -234,8 +245,5 @@ fn a_killed_run_goes_on_to_the_same_result_and_repeats_nothing_that_was_answered
     }
     println!("{killed} runs were killed alive, {behind} before all that was kept had landed, {resumed} resumed");
     assert!(killed * 2 > kills, "{killed} of {kills}");
-    assert!(
-        behind * 4 > kills,
-        "{behind} of {kills} came between a frame and its batch"
-    );
+    assert!(behind * 8 > kills, "{behind} of {kills}");
 }
