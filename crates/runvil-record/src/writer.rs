@@ -6,7 +6,7 @@
 use std::{
     sync::{Arc, Condvar, Mutex, MutexGuard, OnceLock, PoisonError},
     thread::{self, JoinHandle},
-    time::Duration,
+    time::{Duration, Instant},
 };
 
 use runvil_engine::{
@@ -21,8 +21,11 @@ use crate::{
     rows::RowMaker,
 };
 
-/// How long frames wait for others that land with them. What waits when the run ends is what its end costs.
-const WINDOW: Duration = Duration::from_millis(10);
+/// How long frames wait for others that land with them: a part of the time that the run has gone, within bounds. So the last
+/// frames, for which the end of a run waits, are few next to the rest, and a long run has few transactions.
+const WINDOW: u32 = 20;
+const MIN_WINDOW: Duration = Duration::from_millis(5);
+const MAX_WINDOW: Duration = Duration::from_millis(100);
 
 /// How many bytes of frames may wait before whoever tells more brings them into the database first.
 const MAX_WAITING: usize = 4 << 20;
@@ -417,14 +420,16 @@ impl Writing {
 
     /// Brings frames into the database as they come, until the desk is closed.
     fn work(&self) {
+        let begun = Instant::now();
         let mut desk = self.desk();
         loop {
             let idle = |desk: &mut Desk| desk.waiting.is_empty() && !desk.closed;
             desk = self.news.wait_while(desk, idle).unwrap_or_else(PoisonError::into_inner);
+            let window = (begun.elapsed() / WINDOW).clamp(MIN_WINDOW, MAX_WINDOW);
             let early = |desk: &mut Desk| !desk.is_pressing();
             (desk, _) = self
                 .news
-                .wait_timeout_while(desk, WINDOW, early)
+                .wait_timeout_while(desk, window, early)
                 .unwrap_or_else(PoisonError::into_inner);
             if desk.closed {
                 return;
