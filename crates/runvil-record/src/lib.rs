@@ -44,6 +44,7 @@ mod schema;
 
 mod apply;
 mod journal;
+mod landing;
 mod recover;
 mod writer;
 
