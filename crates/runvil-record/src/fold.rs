@@ -21,6 +21,9 @@ pub(crate) const LONG_TEXT: usize = 48;
 /// A list of fewer items stays where it is.
 pub(crate) const LONG_LIST: usize = 4;
 
+/// How many bytes of room are kept for the next value.
+const SCRATCH: usize = 64 * 1024;
+
 pub(crate) const TEXT: &str = "$text";
 pub(crate) const LIST: &str = "$list";
 
@@ -36,6 +39,8 @@ pub(crate) struct Folder {
     last_text: TextNumber,
     lists: HashMap<(ListKey, TextNumber), ListKey>,
     new: Vec<Change>,
+    /// Where values are written; kept for its room.
+    scratch: Vec<u8>,
 }
 
 impl Folder {
@@ -52,6 +57,7 @@ impl Folder {
             texts,
             lists: lists.collect::<rusqlite::Result<_>>()?,
             new: Vec::new(),
+            scratch: Vec::new(),
         })
     }
 
@@ -67,9 +73,14 @@ impl Folder {
 
     /// The value as it stands in the database.
     pub(crate) fn fold(&mut self, value: &(impl Serialize + ?Sized)) -> String {
-        let mut writer = JsonWriter::new(self);
+        let scratch = std::mem::take(&mut self.scratch);
+        let mut writer = JsonWriter::new(self, scratch);
         value.serialize(&mut writer).expect("the data of a run is JSON");
-        writer.into_text()
+        self.scratch = writer.into_bytes();
+        let text = str::from_utf8(&self.scratch).expect("JSON is UTF-8").to_owned();
+        self.scratch.clear();
+        self.scratch.shrink_to(SCRATCH);
+        text
     }
 
     /// The number of a text, which the run holds from here on.

@@ -16,15 +16,14 @@ pub(crate) struct JsonWriter<'f> {
 }
 
 impl<'f> JsonWriter<'f> {
-    pub(crate) fn new(folder: &'f mut Folder) -> Self {
-        Self {
-            folder,
-            out: Vec::with_capacity(256),
-        }
+    /// Writes into the room of `out`.
+    pub(crate) fn new(folder: &'f mut Folder, mut out: Vec<u8>) -> Self {
+        out.clear();
+        Self { folder, out }
     }
 
-    pub(crate) fn into_text(self) -> String {
-        String::from_utf8(self.out).expect("JSON is UTF-8")
+    pub(crate) fn into_bytes(self) -> Vec<u8> {
+        self.out
     }
 
     /// Writes something that is never folded.

@@ -14,8 +14,8 @@ use crate::{
 
 /// How long frames wait for others that land with them: a part of the time that the run has gone, within bounds. So the last
 /// frames, for which the end of a run waits, are few next to the rest, and a long run has few transactions.
-const WINDOW: u32 = 20;
-const MIN_WINDOW: Duration = Duration::from_millis(5);
+const WINDOW: u32 = 10;
+const MIN_WINDOW: Duration = Duration::from_millis(10);
 const MAX_WINDOW: Duration = Duration::from_millis(100);
 
 /// How many bytes of frames may wait before whoever tells more brings them into the database first.

@@ -56,6 +56,10 @@ impl Unfolder {
         connection: &Connection,
         text: &str,
     ) -> Result<T, UnfoldError> {
+        // Every reference begins so, and most values have none.
+        if !text.contains("\"$") {
+            return parse(text.as_bytes());
+        }
         let value = self.unfold_value(connection, parse(text.as_bytes())?)?;
         deep::for_levels(deep::levels(&value), || T::deserialize(value)).map_err(damaged)
     }
@@ -143,7 +147,7 @@ impl Unfolder {
                 .optional()?;
             let (before, item) = row.ok_or_else(|| damaged(format_args!("list node {key} is missing")))?;
             let item = self.text(connection, item)?;
-            let item = parse(&item)?;
+            let item: Value = parse(&item)?;
             let item = deep::down(|| self.unfold_value(connection, item))?;
             let levels = deep::levels(&item);
             self.nodes.insert(key, Node { before, item, levels });
@@ -152,12 +156,12 @@ impl Unfolder {
     }
 }
 
-fn parse(json: &[u8]) -> Result<Value, UnfoldError> {
+fn parse<T: serde::de::DeserializeOwned>(json: &[u8]) -> Result<T, UnfoldError> {
     let mut reader = serde_json::Deserializer::from_slice(json);
     // Values nest as deep as the Engine lets a prompt's Lua make them.
     reader.disable_recursion_limit();
     deep::for_levels(deep::levels_of_json(json), || {
-        serde::Deserialize::deserialize(&mut reader).map_err(damaged)
+        T::deserialize(&mut reader).map_err(damaged)
     })
 }
 
