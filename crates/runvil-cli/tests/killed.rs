@@ -110,32 +110,50 @@ impl Trial {
         asked
     }
 
-    /// What the record has answers to.
-    fn answered(&self) -> Vec<String> {
-        let database = match Database::open_existing(self.database()) {
-            Err(RecordError::Missing(_)) => return Vec::new(),
-            database => database.expect("a whole database"),
-        };
-        let page = database.runs(&RunFilter::default(), None, 10).expect("a page");
-        let mut answered = Vec::new();
-        for run in &page.runs {
-            for recorded in database.effects(run.id).expect("effects") {
-                let recorded = recorded.expect("a whole record");
-                if recorded.answer.is_none() {
-                    continue;
+    /// Keeps the database to itself until it is dropped, so that what is recorded meanwhile stands in a journal alone.
+    fn hold(&self) -> rusqlite::Connection {
+        drop(Database::open(self.database()).expect("a database"));
+        let connection = rusqlite::Connection::open(self.database()).expect("a connection");
+        connection.execute_batch("BEGIN IMMEDIATE").expect("nobody else writes");
+        connection
+    }
+
+    /// What the database alone has answers to, before anybody brings in what the journals hold.
+    fn answered_without_journals(&self) -> Vec<String> {
+        let copy = tempfile::tempdir().expect("a folder");
+        for name in ["runs.db", "runs.db-wal"] {
+            // There is nothing yet where a process died early.
+            let _ = fs::copy(self.place.path(name), copy.path().join(name));
+        }
+        answered(&copy.path().join("runs.db"))
+    }
+}
+
+/// What the record has answers to.
+fn answered(path: &Path) -> Vec<String> {
+    let database = match Database::open_existing(path) {
+        Err(RecordError::Missing(_)) => return Vec::new(),
+        database => database.expect("a whole database"),
+    };
+    let page = database.runs(&RunFilter::default(), None, 10).expect("a page");
+    let mut answered = Vec::new();
+    for run in &page.runs {
+        for recorded in database.effects(run.id).expect("effects") {
+            let recorded = recorded.expect("a whole record");
+            if recorded.answer.is_none() {
+                continue;
+            }
+            match recorded.effect.kind {
+                EffectKind::ModelRound(round) => {
+                    let last = round.request.messages.last().expect("a message");
+                    answered.push(serde_json::json!(last.content).to_string());
                 }
-                match recorded.effect.kind {
-                    EffectKind::ModelRound(round) => {
-                        let last = round.request.messages.last().expect("a message");
-                        answered.push(serde_json::json!(last.content).to_string());
-                    }
-                    EffectKind::ToolCall(call) => answered.push(call.arguments["query"].to_string()),
-                    EffectKind::Store(_) | EffectKind::Timer { .. } => {}
-                }
+                EffectKind::ToolCall(call) => answered.push(call.arguments["query"].to_string()),
+                EffectKind::Store(_) | EffectKind::Timer { .. } => {}
             }
         }
-        answered
     }
+    answered
 }
 
 /// SplitMix64: the moments are random, and the same in each run of the test.
@@ -158,9 +176,11 @@ fn a_killed_run_goes_on_to_the_same_result_and_repeats_nothing_that_was_answered
     whole.run().run().completed(RESULT);
     let usual = begun.elapsed();
     let mut state = 20_260_101;
-    let (mut killed, mut resumed) = (0, 0);
+    let (mut killed, mut resumed, mut behind) = (0, 0, 0);
     for number in 1..=kills {
         let trial = Trial::new(number);
+        // Every other run is killed between what it kept and what came of that into the database.
+        let mut held = (number % 2 == 0).then(|| trial.hold());
         let mut child = trial.run().spawn();
         // Now and then a run is killed again while it goes on.
         let mut again = random(&mut state) % 3;
@@ -173,7 +193,10 @@ fn a_killed_run_goes_on_to_the_same_result_and_repeats_nothing_that_was_answered
             killed += u64::from(alive);
             // The server's own account comes a little later.
             thread::sleep(Duration::from_millis(100));
-            let (answered, before) = (trial.answered(), trial.asked());
+            let landed = trial.answered_without_journals();
+            assert!(held.take().is_none() || landed.is_empty(), "kill {number}");
+            let (answered, before) = (answered(&trial.database()), trial.asked());
+            behind += u64::from(landed.len() < answered.len());
             let started = Database::open_existing(trial.database())
                 .and_then(|database| database.find("last").map(|run| (database.summary(run), run)));
             let go_on = match started {
@@ -220,6 +243,7 @@ fn a_killed_run_goes_on_to_the_same_result_and_repeats_nothing_that_was_answered
         assert_eq!(replay.status, Some(0), "kill {number}: {replay:#?}");
         let _ = fs::remove_dir_all(trial.place.path("files"));
     }
-    println!("{killed} runs were killed alive, {resumed} resumed");
+    println!("{killed} runs were killed alive, {behind} before all that was kept had landed, {resumed} resumed");
     assert!(killed * 2 > kills, "{killed} of {kills}");
+    assert!(behind * 8 > kills, "{behind} of {kills}");
 }

@@ -1,27 +1,22 @@
 //! The database: one file with the records of all runs.
 
 use std::{
+    collections::BTreeMap,
     fmt, fs,
     path::{Path, PathBuf},
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    sync::{
+        Arc, Mutex, MutexGuard, PoisonError,
+        atomic::{AtomicBool, Ordering},
+    },
     time::Duration,
 };
 
-use rusqlite::{Connection, OpenFlags, TransactionBehavior};
+use rusqlite::{Connection, TransactionBehavior, config::DbConfig};
 
 use crate::{
-    RecordError,
-    schema::{self, Found},
+    RecordError, RunId,
+    connect::{self, Access, Connected, PATIENCE},
 };
-
-/// How long a write waits for another process.
-const PATIENCE: Duration = Duration::from_secs(30);
-
-/// How many pages the write-ahead log may hold before they go into the database, which waits for the disk: 32 MiB.
-const LOG_PAGES: u32 = 8192;
-
-/// How many prepared statements a connection keeps.
-const STATEMENTS: usize = 64;
 
 /// What a record survives.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -41,6 +36,22 @@ struct Shared {
     /// `None` for a database in memory.
     path: Option<PathBuf>,
     connection: Mutex<Connection>,
+    access: Access,
+    /// Whether writes survive the loss of power.
+    durable: AtomicBool,
+    /// The runs whose journals are damaged, with the journal and what is wrong.
+    damaged: Mutex<BTreeMap<RunId, (PathBuf, String)>>,
+}
+
+impl Drop for Shared {
+    /// A short log is left for a later process to bring into the database, since that waits for the disk.
+    fn drop(&mut self) {
+        if self.path.as_deref().is_some_and(connect::has_short_log) {
+            let connection = self.connection.get_mut().unwrap_or_else(PoisonError::into_inner);
+            // If this fails, the log is brought in.
+            let _ = connection.set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, true);
+        }
+    }
 }
 
 impl fmt::Debug for Database {
@@ -63,10 +74,12 @@ impl Database {
             })?;
         }
         make_private(&path);
-        Self::connect(path)
+        let database = Self::connected(connect::to_write(&path)?, path);
+        database.check_writable()?;
+        Ok(database)
     }
 
-    /// Opens the database that is there.
+    /// Opens the database that is there. One that may not be written, or has no room, can be read all the same.
     ///
     /// # Errors
     /// [`RecordError::Missing`] where there is none, else as [`Database::open`].
@@ -75,7 +88,7 @@ impl Database {
         if !path.is_file() {
             return Err(RecordError::Missing(path));
         }
-        Self::connect(path)
+        Ok(Self::connected(connect::to_read(&path)?, path))
     }
 
     /// A database in memory, gone with its last clone.
@@ -84,45 +97,23 @@ impl Database {
     /// SQLite fails.
     pub fn in_memory() -> Result<Self, RecordError> {
         let failed = |error| RecordError::from_sqlite(Path::new(IN_MEMORY), error);
-        let mut connection = Connection::open_in_memory().map_err(failed)?;
-        schema::prepare(&mut connection).map_err(failed)?;
-        connection.set_prepared_statement_cache_capacity(STATEMENTS);
-        Ok(Self::from_connection(None, connection))
+        let connection = connect::in_memory().map_err(failed)?;
+        Ok(Self::from_parts(None, connection, Access::Writable))
     }
 
-    fn connect(path: PathBuf) -> Result<Self, RecordError> {
-        if path.is_dir() {
-            return Err(RecordError::Foreign(path));
-        }
-        let failed = |error| RecordError::from_sqlite(&path, error);
-        let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_CREATE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
-        let mut connection = Connection::open_with_flags(&path, flags).map_err(failed)?;
-        connection.busy_timeout(PATIENCE).map_err(failed)?;
-        connection.set_prepared_statement_cache_capacity(STATEMENTS);
-        match schema::prepare(&mut connection).map_err(failed)? {
-            Found::Ready => {}
-            Found::Foreign => return Err(RecordError::Foreign(path)),
-            Found::Newer(found) => {
-                return Err(RecordError::Newer {
-                    path,
-                    found,
-                    known: schema::VERSION,
-                });
-            }
-        }
-        // Readers do not hold up a writer, and a commit costs no wait for the disk.
-        connection
-            .pragma_update(None, "journal_mode", "wal")
-            .and_then(|()| connection.pragma_update(None, "synchronous", "normal"))
-            .and_then(|()| connection.pragma_update(None, "wal_autocheckpoint", LOG_PAGES))
-            .map_err(failed)?;
-        Ok(Self::from_connection(Some(path), connection))
+    pub(crate) fn connected(Connected { connection, access }: Connected, path: PathBuf) -> Self {
+        let database = Self::from_parts(Some(path), connection, access);
+        database.recover();
+        database
     }
 
-    fn from_connection(path: Option<PathBuf>, connection: Connection) -> Self {
+    fn from_parts(path: Option<PathBuf>, connection: Connection, access: Access) -> Self {
         Self(Arc::new(Shared {
             path,
             connection: Mutex::new(connection),
+            access,
+            durable: AtomicBool::new(false),
+            damaged: Mutex::default(),
         }))
     }
 
@@ -137,7 +128,48 @@ impl Database {
         };
         let set = self.connection().pragma_update(None, "synchronous", level);
         set.map_err(|error| self.failed(error))?;
+        self.0.durable.store(durability == Durability::Power, Ordering::Relaxed);
         Ok(self)
+    }
+
+    pub(crate) fn durability(&self) -> Durability {
+        if self.0.durable.load(Ordering::Relaxed) {
+            Durability::Power
+        } else {
+            Durability::Process
+        }
+    }
+
+    /// Whether the database was opened so that it can be written.
+    pub(crate) fn is_writable(&self) -> bool {
+        self.0.access == Access::Writable
+    }
+
+    pub(crate) fn check_writable(&self) -> Result<(), RecordError> {
+        match self.0.access {
+            Access::Writable => Ok(()),
+            Access::ReadOnly => Err(RecordError::ReadOnly(self.place().to_owned())),
+            Access::Full => Err(RecordError::Full(self.place().to_owned())),
+        }
+    }
+
+    /// Remembers why the journal of a run could not be brought in, if that is more than want of room or of permission.
+    pub(crate) fn note(&self, run: RunId, error: RecordError) {
+        let mut damaged = self.0.damaged.lock().unwrap_or_else(PoisonError::into_inner);
+        if let RecordError::DamagedJournal { path, detail, .. } = error {
+            damaged.insert(run, (path, detail));
+        }
+    }
+
+    /// What is wrong with the journal of such a run, if it is damaged.
+    pub(crate) fn damaged_journal(&self, is_meant: impl Fn(&RunId) -> bool) -> Option<RecordError> {
+        let damaged = self.0.damaged.lock().unwrap_or_else(PoisonError::into_inner);
+        let (&run, (path, detail)) = damaged.iter().find(|(run, _)| is_meant(run))?;
+        Some(RecordError::DamagedJournal {
+            path: path.clone(),
+            run,
+            detail: detail.clone(),
+        })
     }
 
     /// Lets the file grow no further than to so many pages, or than it is, for trying what a full disk does.
@@ -182,16 +214,25 @@ impl Database {
 
     /// Makes changes that land together or not at all.
     pub(crate) fn writing<T>(&self, write: impl FnOnce(&Connection) -> rusqlite::Result<T>) -> Result<T, RecordError> {
+        self.transaction(PATIENCE, write).map_err(|error| self.failed(error))
+    }
+
+    /// As [`Database::writing`], with an error of one's own, and another patience with processes that write, too.
+    pub(crate) fn transaction<T, E: From<rusqlite::Error>>(
+        &self,
+        patience: Duration,
+        write: impl FnOnce(&Connection) -> Result<T, E>,
+    ) -> Result<T, E> {
         let mut connection = self.connection();
-        let write = || {
-            let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
+        connection.busy_timeout(patience)?;
+        let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate);
+        let written = transaction.map_err(E::from).and_then(|transaction| {
             let value = write(&transaction)?;
             transaction.commit()?;
             Ok(value)
-        };
-        let written = write();
-        drop(connection);
-        written.map_err(|error| self.failed(error))
+        });
+        connection.busy_timeout(PATIENCE)?;
+        written
     }
 }
 

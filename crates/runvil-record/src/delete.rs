@@ -2,7 +2,7 @@
 
 use rusqlite::{Connection, OptionalExtension as _};
 
-use crate::{Database, RecordError, RunId, lock::RunLock, schema::RUN_TABLES};
+use crate::{Database, RecordError, RunId, journal::Journal, schema::RUN_TABLES};
 
 /// What deleting came to.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -24,10 +24,12 @@ impl Database {
     /// # Errors
     /// The database cannot be written. Runs that were deleted before stay so.
     pub fn delete_runs(&self, runs: &[RunId]) -> Result<Deleted, RecordError> {
+        self.check_writable()?;
         let mut deleted = Deleted::default();
         for &run in runs {
-            let lock = match self.path().map(|path| RunLock::take(path, run)).transpose() {
-                Ok(lock) => lock,
+            let take = |path| Journal::take(path, run, self.durability());
+            let journal = match self.path().map(take).transpose() {
+                Ok(journal) => journal,
                 Err(RecordError::Live(_)) => {
                     deleted.live.push(run);
                     continue;
@@ -42,8 +44,8 @@ impl Database {
                     .optional()?;
                 key.map(|key| delete(connection, key)).transpose()
             })?;
-            if let Some(lock) = lock {
-                lock.remove();
+            if let Some(journal) = journal {
+                journal.remove();
             }
             if let Some(bytes) = bytes {
                 deleted.bytes += bytes;

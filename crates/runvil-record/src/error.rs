@@ -1,8 +1,11 @@
 //! Why a record cannot be kept or read: each names the place and what to do.
 
-use std::path::{Path, PathBuf};
+use std::{
+    io,
+    path::{Path, PathBuf},
+};
 
-use rusqlite::ErrorCode;
+use rusqlite::{ErrorCode, ffi::SQLITE_IOERR_SHMSIZE};
 
 use crate::RunId;
 
@@ -13,13 +16,13 @@ pub enum RecordError {
     /// There is no database yet.
     #[error("{}: there are no records here yet", .0.display())]
     Missing(PathBuf),
-    /// The folder of the database, or the lock of a run, cannot be made.
+    /// The folder of the database, or the journal of a run, cannot be made or read.
     #[error("{}: {source}", .path.display())]
     Io {
         /// The file or folder.
         path: PathBuf,
         /// The system's own error.
-        source: std::io::Error,
+        source: io::Error,
     },
     /// The file is a database of something else, or none at all.
     #[error("{}: this is no database of runs", .0.display())]
@@ -42,14 +45,24 @@ pub enum RecordError {
         /// What is wrong with it.
         detail: String,
     },
+    /// The journal of a run whose process died is damaged. What stands before that is in the database.
+    #[error("{}: the journal of run {run} is damaged: {detail}", .path.display())]
+    DamagedJournal {
+        /// The journal.
+        path: PathBuf,
+        /// The run.
+        run: RunId,
+        /// What is wrong with it.
+        detail: String,
+    },
     /// The disk is full.
     #[error("{}: the disk is full, or the file may not grow", .0.display())]
     Full(PathBuf),
     /// Another process kept the database to itself for too long.
     #[error("{}: another process keeps the database busy", .0.display())]
     Busy(PathBuf),
-    /// The database may not be written.
-    #[error("{}: the database may not be written", .0.display())]
+    /// The database, or the folder of the journals beside it, may not be written.
+    #[error("{}: this may not be written", .0.display())]
     ReadOnly(PathBuf),
     /// SQLite fails in another way.
     #[error("{}: {source}", .path.display())]
@@ -93,6 +106,9 @@ pub enum RecordError {
         /// The one that this program reads.
         known: u32,
     },
+    /// The journal of the run, or the run itself, is gone from under whoever drives it, or another process goes on with it.
+    #[error("the record of run {0} was taken away while the run went on")]
+    Lost(RunId),
     /// An earlier write failed, so that the record ends there.
     #[error("the record of run {0} ended at an earlier failure")]
     Broken(RunId),
@@ -111,10 +127,13 @@ impl RecordError {
                 "move the file and those beside it with `-wal` and `-shm` away; a new database is begun, and `sqlite3 FILE .recover` \
                  may save what is left in the old one"
             }
+            Self::DamagedJournal { .. } => {
+                "move the journal away to use what the database has of the run; what stands behind the damage is lost"
+            }
             Self::Full(_) => {
                 "free space on the disk; what was recorded until now stays readable, and the run can be resumed"
             }
-            Self::Busy(_) => "wait until the other process is done, and try again",
+            Self::Busy(_) => "wait until the other process is done, or end it, and try again",
             Self::ReadOnly(_) => "check the permissions of the file and its folder, or name another database",
             Self::Sqlite { .. } => "check that the disk is there and that the file is whole",
             Self::NoSuchRun { .. } => "list the runs to see their ids",
@@ -122,7 +141,19 @@ impl RecordError {
             Self::Live(_) => "wait until it ends, or end that process first",
             Self::Ended(_) => "replay it, or fork it from one of its effects",
             Self::OtherFormat { .. } => "use the version of the program that recorded it",
+            Self::Lost(_) => "leave the folder with `-live` beside the database alone while runs go on",
             Self::Broken(_) => "correct what failed first, and resume the run",
+        }
+    }
+
+    /// What an error of the system means to whoever uses the file or folder at `path`.
+    pub(crate) fn from_io(path: &Path, source: io::Error) -> Self {
+        use io::ErrorKind::{FileTooLarge, PermissionDenied, QuotaExceeded, ReadOnlyFilesystem, StorageFull};
+        let path = path.to_owned();
+        match source.kind() {
+            StorageFull | QuotaExceeded | FileTooLarge => Self::Full(path),
+            PermissionDenied | ReadOnlyFilesystem => Self::ReadOnly(path),
+            _ => Self::Io { path, source },
         }
     }
 
@@ -136,9 +167,16 @@ impl RecordError {
                 detail: source.to_string(),
             },
             Some(ErrorCode::DiskFull) => Self::Full(path),
+            // The file that connections share is made whole when the database is opened, and has no room.
+            Some(ErrorCode::SystemIoFailure) if extended(&source) == Some(SQLITE_IOERR_SHMSIZE) => Self::Full(path),
             Some(ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked) => Self::Busy(path),
             Some(ErrorCode::ReadOnly | ErrorCode::PermissionDenied | ErrorCode::CannotOpen) => Self::ReadOnly(path),
             _ => Self::Sqlite { path, source },
         }
     }
+}
+
+/// SQLite's own code of an error, with its details.
+fn extended(error: &rusqlite::Error) -> Option<i32> {
+    error.sqlite_error().map(|error| error.extended_code)
 }

@@ -10,10 +10,9 @@ use serde::de::DeserializeOwned;
 use serde_json::Value;
 
 use crate::{
-    Database, RecordError, RunId, RunWriter,
-    lock::RunLock,
+    Database, RecordError, RunId,
     read::{Header, Reader},
-    write::{PARSE_STEP, number},
+    rows::{PARSE_STEP, nth, number},
 };
 
 /// How many steps are read at once.
@@ -78,17 +77,6 @@ impl Database {
             steps: VecDeque::new(),
             next: Some(0),
         })
-    }
-
-    /// Goes on with the record of a run that has no outcome.
-    ///
-    /// # Errors
-    /// [`RecordError::Live`] while a process drives the run, [`RecordError::Ended`] for one that has ended; there is no such
-    /// run, or it cannot be read.
-    pub fn resume(&self, run: RunId) -> Result<RunWriter, RecordError> {
-        let key = self.key(run)?;
-        let lock = self.path().map(|path| RunLock::take(path, run)).transpose()?;
-        RunWriter::go_on(self, run, key, lock)
     }
 }
 
@@ -239,11 +227,7 @@ impl Reader {
     fn change(&mut self, access: AccessId) -> Result<Option<FileChange>, RecordError> {
         let changes: Vec<Option<String>> = self.query(
             "SELECT change FROM accesses WHERE run = ?1 AND effect = ?2 AND nth = ?3",
-            [
-                self.key,
-                number(access.effect),
-                i64::try_from(access.nth).unwrap_or(i64::MAX),
-            ],
+            [self.key, number(access.effect), nth(access)],
             |row| row.get(0),
         )?;
         self.unfold_some(changes.first().and_then(Option::as_deref))

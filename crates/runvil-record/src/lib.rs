@@ -2,7 +2,10 @@
 //!
 //! A [`Database`] is one file. [`Database::record`] opens the record of a new run; its [`RunWriter`] is the Engine's
 //! [`Recorder`](runvil_engine::Recorder): an effect is on the disk before it is performed, and its answer before the run
-//! sees it. What is committed survives the death of the process; with [`Durability::Power`], the loss of power too.
+//! sees it. What is kept survives the death of the process; with [`Durability::Power`], the loss of power too.
+//!
+//! What a run tells goes into a journal of its own at once, which costs one write, and a little later into the database.
+//! If its process dies, whoever opens the database next brings in what the journal has more.
 //!
 //! Each long text stands in the database once, under its hash, and a list that grows shares its beginning with the list
 //! that it grew from. So a conversation of many rounds costs as much as its texts, not the square of that.
@@ -27,18 +30,28 @@
 mod error;
 mod id;
 
+mod change;
 mod clock;
-mod lock;
+mod deep;
+mod fold;
+mod fold_json;
+mod rows;
+mod unfold;
+
+mod connect;
+mod database;
 mod schema;
 
-mod database;
-mod fold;
+mod apply;
+mod journal;
+mod landing;
+mod recover;
+mod writer;
 
 mod delete;
 mod history;
 mod query;
 mod read;
-mod write;
 
 pub use database::{Database, Durability};
 pub use delete::Deleted;
@@ -47,4 +60,4 @@ pub use history::{RecordedRun, RunHistory};
 pub use id::RunId;
 pub use query::{OutcomeKind, Page, RunFilter, RunSummary, Tokens};
 pub use read::{RecordedEffect, RecordedEvent, Rows};
-pub use write::{HostFacts, Parent, RunWriter};
+pub use writer::{HostFacts, Parent, RunWriter};

@@ -9,8 +9,8 @@ use serde_json::Value;
 
 use crate::{
     Database, RecordError, RunId,
-    fold::{UnfoldError, Unfolder},
-    write::PARSE_STEP,
+    rows::{self, PARSE_STEP},
+    unfold::{UnfoldError, Unfolder},
 };
 
 /// How many rows are read at once.
@@ -103,9 +103,7 @@ impl Database {
     /// # Errors
     /// There is no such run, or it cannot be read.
     pub fn effects(&self, run: RunId) -> Result<Rows<RecordedEffect>, RecordError> {
-        self.rows(run, Reader::effects, |recorded| {
-            crate::write::number(recorded.effect.id)
-        })
+        self.rows(run, Reader::effects, |recorded| rows::number(recorded.effect.id))
     }
 
     /// The effects of a run from this one on.
@@ -114,7 +112,7 @@ impl Database {
     /// As [`Database::effects`].
     pub fn effects_from(&self, run: RunId, first: EffectId) -> Result<Rows<RecordedEffect>, RecordError> {
         let mut rows = self.effects(run)?;
-        rows.next = Some(crate::write::number(first));
+        rows.next = Some(rows::number(first));
         Ok(rows)
     }
 

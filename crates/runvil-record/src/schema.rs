@@ -7,7 +7,7 @@ pub(crate) const APPLICATION_ID: i64 = 0x526e_566c;
 
 /// The steps from an empty database to the present one. Step `n` leads from version `n` to version `n + 1`; a step that
 /// was ever released is never changed.
-const STEPS: [&str; 1] = [VERSION_1];
+const STEPS: [&str; 2] = [VERSION_1, VERSION_2];
 
 /// The version that this program makes.
 pub(crate) const VERSION: i64 = STEPS.len() as i64;
@@ -93,6 +93,33 @@ CREATE TABLE stops (
 ) WITHOUT ROWID;
 ";
 
+/// Texts get numbers of their run's own, so that a run is recorded without a look at the database. A text that was there
+/// before has its key for a number.
+const VERSION_2: &str = "
+-- The last frame of the run's journal that the database has.
+ALTER TABLE runs ADD COLUMN applied INTEGER NOT NULL DEFAULT 0;
+CREATE INDEX runs_by_prompt ON runs (prompt_name, id);
+CREATE INDEX runs_by_file ON runs (file, id);
+
+-- Which texts a run holds, under its own numbers, and so which runs hold a text.
+CREATE TABLE numbered (
+    run INTEGER NOT NULL, number INTEGER NOT NULL, text INTEGER NOT NULL, PRIMARY KEY (run, number)
+) WITHOUT ROWID;
+INSERT INTO numbered (run, number, text) SELECT run, text, text FROM text_uses;
+DROP TABLE text_uses;
+ALTER TABLE numbered RENAME TO text_uses;
+CREATE INDEX text_uses_by_text ON text_uses (text);
+
+-- Its body tells what an event is.
+ALTER TABLE events DROP COLUMN kind;
+";
+
+/// What has a database of version 1 that cannot be written read like one of the present version. It stands in no file.
+const READ_VERSION_1: &str = "
+PRAGMA temp_store = memory;
+CREATE TEMP VIEW text_uses AS SELECT run, text AS number, text FROM main.text_uses;
+";
+
 /// The tables that hold a run's rows, by its key.
 pub(crate) const RUN_TABLES: [&str; 8] = [
     "steps",
@@ -134,6 +161,20 @@ pub(crate) fn prepare(connection: &mut Connection) -> rusqlite::Result<Found> {
     transaction.pragma_update(None, "user_version", VERSION)?;
     transaction.commit()?;
     Ok(Found::Ready)
+}
+
+/// Has the database read like one of the present version, without a change.
+pub(crate) fn prepare_reading(connection: &Connection) -> rusqlite::Result<Found> {
+    if let Some(found) = look(connection)? {
+        return Ok(found);
+    }
+    match connection.pragma_query_value(None, "user_version", |row| row.get::<_, i64>(0))? {
+        1 => {
+            connection.execute_batch(READ_VERSION_1)?;
+            Ok(Found::Ready)
+        }
+        _ => Ok(Found::Foreign),
+    }
 }
 
 /// What the database is, or `None` if its tables have to be made or brought up to date.

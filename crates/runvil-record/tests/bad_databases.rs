@@ -156,10 +156,37 @@ fn the_disk_is_full() {
     // Nothing more is written, and what was written is whole.
     let again = writer.ended(&RunOutcome::Cancelled, &[]).expect_err("ended");
     assert!(again.to_string().contains("earlier failure"), "{again}");
+    let cut = writer.id();
+    drop(writer);
+    assert_eq!(database.effects(whole).expect("a run").count(), 20);
+    drop(database);
+    // Whoever comes when there is room finds all that was kept.
     let other = Database::open_existing(place.path()).expect("a database");
     assert_eq!(
         other.runs(&RunFilter::default(), None, 10).expect("a page").runs.len(),
         2
     );
-    assert_eq!(other.effects(whole).expect("a run").count(), 20);
+    let events: Vec<_> = other.events(cut).expect("events").collect();
+    assert!(
+        events.len() > 10 && events.iter().all(Result::is_ok),
+        "{}",
+        events.len()
+    );
+    assert_eq!(other.events(cut).expect("events").count(), events.len());
+    assert!(other.resume(cut).is_ok());
+}
+
+#[test]
+fn another_process_keeps_it_from_being_read() {
+    let place = Place::new();
+    drop(Database::open(place.path()).expect("a database"));
+    let other = rusqlite::Connection::open(place.path()).expect("a connection");
+    other
+        .execute_batch("PRAGMA locking_mode = exclusive; BEGIN EXCLUSIVE; CREATE TABLE x (y); COMMIT")
+        .expect("locked");
+    let begun = std::time::Instant::now();
+    let error = Database::open(place.path()).expect_err("busy");
+    assert!(matches!(error, RecordError::Busy(_)), "{error:?}");
+    assert_told(&error, &place.path());
+    println!("told after {:?}", begun.elapsed());
 }

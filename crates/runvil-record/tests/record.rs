@@ -373,3 +373,33 @@ fn a_fork_names_the_run_that_it_comes_from() {
         serde_json::json!({ "store": "memory" })
     );
 }
+
+#[test]
+fn data_of_a_thousand_levels_fits_on_the_stack_of_any_thread() {
+    let work = || {
+        let database = memory();
+        let writer = begin(&database, "deep");
+        let deep = (0..999).fold(serde_json::json!("x"), |inner, number| match number % 3 {
+            0 => serde_json::json!([inner]),
+            1 => serde_json::json!({ "a": inner }),
+            _ => serde_json::json!([1, 2, 3, 4, inner]),
+        });
+        let tool = runvil_engine::Effect {
+            kind: runvil_engine::EffectKind::ToolCall(runvil_engine::ToolCall {
+                tool: "kit/deep".to_owned(),
+                arguments: serde_json::json!({ "deep": deep }),
+                survives_stop: false,
+                identity: None,
+            }),
+            ..timer(1)
+        };
+        let step = StepRecord {
+            effects: vec![tool],
+            ..StepRecord::default()
+        };
+        writer.stepped(&step).expect("kept");
+        assert_eq!(steps(&database, writer.id()), [step]);
+    };
+    let thread = std::thread::Builder::new().stack_size(2 << 20);
+    thread.spawn(work).expect("a thread").join().expect("it fits");
+}
