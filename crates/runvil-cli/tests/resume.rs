@@ -49,6 +49,8 @@ fn files_that_were_changed_since_stop_a_resume_until_somebody_accepts_them() {
     resume(&place, "echo+changed", &["--on-changed", "accept"])
         .completed("helloother")
         .says("note: files of the store are not as the run left them: one.md is gone; two.md was changed; the run goes on");
+    // The resume that was refused does not count.
+    assert_eq!(state(&place), (1, true));
 }
 
 #[test]
