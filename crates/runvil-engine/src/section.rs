@@ -31,18 +31,8 @@ pub(crate) struct SectionContext {
     pub(crate) args: Arc<Arguments>,
     /// What a spawn gave this entry.
     pub(crate) seeds: Option<Seeds>,
-    state: Mutex<SectionState>,
-}
-
-/// What an entry is made of.
-pub(crate) struct SectionEntry {
-    pub(crate) run: Arc<RunShared>,
-    pub(crate) task: ChainId,
-    pub(crate) id: String,
-    pub(crate) section: Option<SectionId>,
-    pub(crate) name: String,
-    pub(crate) args: Arc<Arguments>,
-    pub(crate) seeds: Option<Seeds>,
+    /// What changes while its blocks run; `Mutex::default()` at the entry.
+    pub(crate) state: Mutex<SectionState>,
 }
 
 /// The part of an entry that changes while its blocks run.
@@ -72,28 +62,6 @@ impl SectionState {
 }
 
 impl SectionContext {
-    pub(crate) fn new(entry: SectionEntry) -> Self {
-        let SectionEntry {
-            run,
-            task,
-            id,
-            section,
-            name,
-            args,
-            seeds,
-        } = entry;
-        Self {
-            run,
-            task,
-            id,
-            section,
-            name,
-            args,
-            seeds,
-            state: Mutex::default(),
-        }
-    }
-
     pub(crate) fn state(&self) -> MutexGuard<'_, SectionState> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }

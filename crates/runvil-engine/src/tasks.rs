@@ -126,18 +126,27 @@ pub(crate) struct Seconds {
     limit: Duration,
 }
 
-/// A number that is no time limit.
-#[derive(Debug, Clone, Copy, PartialEq, thiserror::Error)]
+/// A number that is no time limit, as it was written.
+#[derive(Debug, Clone, PartialEq, thiserror::Error)]
 #[error("timeout must be a non-negative finite number of seconds, got {0}")]
-pub(crate) struct NotADuration(f64);
+pub(crate) struct NotADuration(String);
 
 impl Seconds {
     /// Takes a number of seconds that a duration can hold.
     pub(crate) fn new(seconds: f64) -> Result<Self, NotADuration> {
         match Duration::try_from_secs_f64(seconds) {
             Ok(limit) => Ok(Self { seconds, limit }),
-            Err(_) => Err(NotADuration(seconds)),
+            Err(_) => Err(NotADuration(seconds.to_string())),
         }
+    }
+
+    /// Takes a whole number of seconds.
+    #[expect(
+        clippy::cast_precision_loss,
+        reason = "past 2^53 seconds, one more makes no difference to a wait"
+    )]
+    pub(crate) fn whole(seconds: i64) -> Result<Self, NotADuration> {
+        Self::new(seconds as f64).map_err(|_| NotADuration(seconds.to_string()))
     }
 
     /// The limit in whole milliseconds, a started one counting whole. A limit past the range is the longest one.

@@ -210,13 +210,10 @@ impl<'a> Driver<'a> {
             self.observer.event(&event);
             self.record.add(event);
         }
-        for id in step.drops {
-            self.open.drop_effect(id);
+        for effect in &step.effects {
+            self.observer.effect_started(effect);
         }
-        for effect in step.effects {
-            self.observer.effect_started(&effect);
-            self.open.start(effect);
-        }
+        self.open.take(step.effects, step.drops);
         if step.outcome.is_none() && self.open.is_empty() && !self.due {
             return Some(self.give_up(RunError::internal("the run waits for nothing")));
         }

@@ -579,6 +579,27 @@ async fn the_text_of_a_round_that_was_stopped_stays_live_text() {
 }
 
 #[tokio::test]
+async fn what_a_step_asks_for_and_drops_itself_is_never_performed_but_for_a_write() {
+    let given_up = Arc::new(AtomicUsize::new(0));
+    let host = builder().plugin(&hanging(&given_up, false)).build().expect("a Host");
+    let lua = "local ok, e = pcall(tasks.fanout, '### Arm', { 'hangs', 'writes', 'fails' })\n\
+               return tostring(ok) .. e.message:match('that much')";
+    let arm = "### Arm\n```lua\n\
+               if item == 'hangs' then tools.call('kit/hang') end\n\
+               if item == 'writes' then store.write('a.md', 'landed') end\n\
+               error('that much')\n```\n";
+    let mut launch = launch(format!("{}{arm}", script("", lua)));
+    let store = Store::over(MemoryBackend::new());
+    launch.store = LaunchStore::Supplied(store.clone());
+    let mut heard = Heard::new();
+    let report = host.run(launch, &mut heard).await;
+    assert_eq!(result(&report), "falsethat much");
+    assert_eq!(heard.of("answer"), ["1 dropped", "2 done"]);
+    assert_eq!(store.text("a.md"), Ok(Some("landed".to_owned())));
+    assert_eq!(given_up.load(Ordering::SeqCst), 0);
+}
+
+#[tokio::test]
 async fn a_write_that_the_run_dropped_lands_before_the_run_ends() {
     let (entered, enter) = mpsc::channel();
     let (release, held) = mpsc::channel::<()>();

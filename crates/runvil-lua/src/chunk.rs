@@ -2,8 +2,7 @@
 
 use std::sync::{Arc, Mutex, PoisonError};
 
-use mlua::chunk::ChunkMode;
-use mlua::{Lua, LuaOptions, StdLib};
+use crate::raw::{CompilerState, Uncompiled};
 
 /// One compiled Lua block: bytecode with its debug information, the label that error messages call it by, and the
 /// line of the prompt file on which its Lua starts.
@@ -63,21 +62,21 @@ impl Chunk {
 #[derive(Debug, Default)]
 pub struct Compiler {
     /// Had for the first block, and then used for all.
-    lua: Option<Lua>,
+    state: Option<CompilerState>,
 }
 
-/// The VM of a compiler that is gone: what it compiled left nothing behind, and making one takes longer than most blocks.
-static IDLE: Mutex<Option<Lua>> = Mutex::new(None);
+/// The state of a compiler that is gone: what it compiled left nothing behind, and making one takes longer than most blocks.
+static IDLE: Mutex<Option<CompilerState>> = Mutex::new(None);
 
-/// The most memory, in bytes, that an idle VM may hold.
+/// The most memory, in bytes, that an idle state may hold.
 const IDLE_BYTES: usize = 1024 * 1024;
 
 impl Drop for Compiler {
     fn drop(&mut self) {
-        if let Some(lua) = self.lua.take()
-            && lua.used_memory() <= IDLE_BYTES
+        if let Some(state) = self.state.take()
+            && state.memory() <= IDLE_BYTES
         {
-            *IDLE.lock().unwrap_or_else(PoisonError::into_inner) = Some(lua);
+            *IDLE.lock().unwrap_or_else(PoisonError::into_inner) = Some(state);
         }
     }
 }
@@ -100,26 +99,24 @@ impl Compiler {
 
     /// Compiles text to bytecode under a chunk name in Lua's own notation.
     pub(crate) fn bytecode(&mut self, source: &str, name: &str) -> Result<Vec<u8>, CompileError> {
-        let unavailable = |error: mlua::Error| CompileError::Unavailable(error.to_string());
-        let lua = match &mut self.lua {
-            Some(lua) => lua,
-            none => none.insert(idle_or_new().map_err(unavailable)?),
+        let state = match &mut self.state {
+            Some(state) => state,
+            none => none.insert(idle_or_new()?),
         };
-        let chunk = lua.load(source).set_name(name).set_mode(ChunkMode::Text);
-        match chunk.into_function() {
-            Ok(function) => Ok(function.dump(false)),
-            Err(mlua::Error::SyntaxError { message, .. }) => Err(CompileError::Diagnostic(message)),
+        state.compile(source, name).map_err(|uncompiled| match uncompiled {
+            Uncompiled::Syntax(message) => CompileError::Diagnostic(message),
             // A block that nests too deeply overflows the compiler's own stack, which Lua says without a place.
-            Err(mlua::Error::RuntimeError(message)) => {
-                let problem = message.lines().next().unwrap_or_default();
-                Err(CompileError::Diagnostic(format!("[string \"{name}\"]:1: {problem}")))
-            }
-            Err(error) => Err(unavailable(error)),
-        }
+            Uncompiled::Gave(problem) => CompileError::Diagnostic(format!("[string \"{name}\"]:1: {problem}")),
+            Uncompiled::Memory => no_memory(),
+        })
     }
 }
 
-fn idle_or_new() -> mlua::Result<Lua> {
+fn idle_or_new() -> Result<CompilerState, CompileError> {
     let idle = IDLE.lock().unwrap_or_else(PoisonError::into_inner).take();
-    idle.map_or_else(|| Lua::new_with(StdLib::NONE, LuaOptions::new()), Ok)
+    idle.or_else(CompilerState::new).ok_or_else(no_memory)
+}
+
+fn no_memory() -> CompileError {
+    CompileError::Unavailable("not enough memory".to_owned())
 }

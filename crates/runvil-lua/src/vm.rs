@@ -38,7 +38,7 @@ impl Vm {
     ///
     /// # Errors
     ///
-    /// A Lua memory error when the ceiling is too low for the sandbox itself.
+    /// The process has no memory for it.
     pub fn new(config: &VmConfig) -> mlua::Result<Self> {
         let lua = Lua::new_with(StdLib::STRING | StdLib::TABLE | StdLib::MATH, LuaOptions::new())?;
         let shared = Shared::new(config.cancel.clone(), config.memory_bytes, &config.seed);
@@ -50,8 +50,9 @@ impl Vm {
             seed: &config.seed,
         };
         raw::set_up(&lua, &setup)?;
-        lua.set_memory_limit(config.memory_bytes.max(1))?;
         lazy::declare(&lua, &["json"], json::library)?;
+        // The sandbox itself is there whatever the ceiling is: what comes next runs out of memory as Lua does.
+        lua.set_memory_limit(config.memory_bytes.max(1))?;
         Ok(Self { lua })
     }
 

@@ -8,7 +8,7 @@
 mod common;
 
 use common::{config, failed, run_in, step};
-use runvil_lua::{BlockFailure, State, Text, Vm, VmConfig};
+use runvil_lua::{BlockFailure, BlockStep, Chunk, Resume, State, Text, Vm, VmConfig};
 use serde_json::json;
 
 fn vm_of(memory_bytes: usize) -> Vm {
@@ -252,17 +252,22 @@ fn odd_arguments_to_library_functions_end_in_errors_or_answers() {
 }
 
 #[test]
-fn a_ceiling_too_low_for_the_sandbox_is_an_error() {
+fn a_ceiling_too_low_for_the_sandbox_is_an_error_of_what_comes_next() {
+    let chunk = Chunk::compile(
+        "local t = {} for i = 1, 1e4 do t[i] = {} end",
+        "section `Main` prologue",
+        1,
+    )
+    .unwrap();
     for memory_bytes in [0, 1, 4096] {
         let config = VmConfig {
             memory_bytes,
             ..config()
         };
-        if let Ok(vm) = Vm::new(&config) {
-            assert!(!matches!(
-                step(&vm, "local t = {} for i = 1, 1e4 do t[i] = {} end"),
-                runvil_lua::BlockStep::Returned(_)
-            ));
+        let vm = Vm::new(&config).expect("the sandbox is there whatever the ceiling");
+        if let Ok(mut block) = vm.start(&chunk) {
+            let step = vm.resume(&mut block, Resume::Start);
+            assert!(!matches!(step, BlockStep::Returned(_)));
         }
     }
 }

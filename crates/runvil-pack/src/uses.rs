@@ -3,6 +3,8 @@
 use std::fmt;
 use std::str::FromStr;
 
+use serde::{Serialize, Serializer};
+
 use crate::name::{NameError, PackId, PackName, segments};
 
 /// One entry of a prompt's `uses:` list.
@@ -50,6 +52,13 @@ impl fmt::Display for UsesEntry {
             Self::Bare(id) => id.fmt(formatter),
             Self::Qualified(name) => name.fmt(formatter),
         }
+    }
+}
+
+/// As it is written.
+impl Serialize for UsesEntry {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_str(self)
     }
 }
 

@@ -31,6 +31,6 @@ pub use heading_ref::{HeadingRef, HeadingRefError};
 pub use parse::{parse, parse_structure};
 pub use position::{Position, Span};
 pub use problem::{BrokenBlock, Problem};
+pub use runvil_pack::UsesEntry;
 pub use source::Source;
 pub use tree::{Block, BlockPlace, H1, LuaBlock, Prompt, Prose, Section, SectionId};
-pub use uses::{UsesEntry, UsesEntryError};

@@ -49,12 +49,8 @@ fn every_key_reads_back_as_declared() {
         ("names.md", "The names")
     );
     assert_eq!(frontmatter.output.expect("declared").description, "The  note");
-    let uses: Vec<(Option<&str>, &str)> = frontmatter
-        .uses
-        .iter()
-        .map(|entry| (entry.vendor.as_deref(), entry.id.as_str()))
-        .collect();
-    assert_eq!(uses, [(None, "web"), (Some("acme"), "kit")]);
+    let uses: Vec<String> = frontmatter.uses.iter().map(ToString::to_string).collect();
+    assert_eq!(uses, ["web", "acme/kit"]);
     let labels: Vec<&String> = frontmatter.models.keys().collect();
     assert_eq!(labels, ["analyst", "writer"]);
     let analyst = &frontmatter.models["analyst"];

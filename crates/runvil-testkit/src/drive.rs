@@ -128,13 +128,9 @@ impl<'a> Driver<'a> {
     /// Takes what a step handed out and does what the case has the Host do about it. Tells whether the run has to step
     /// again before anything is answered.
     async fn take(&mut self, step: &StepRecord) -> bool {
-        let mut acted = !step.drops.is_empty();
-        for id in &step.drops {
-            self.open.remove(*id);
-            self.hand(*id, Answer::Dropped);
-        }
+        let mut acted = self.drop_all(&step.drops).await;
         if self.log.take_stop() {
-            acted |= self.stop();
+            acted |= self.stop().await;
         }
         let mut stops = false;
         for effect in &step.effects {
@@ -147,10 +143,19 @@ impl<'a> Driver<'a> {
                 None => {}
             }
         }
+        // A step can drop what it asks for itself.
+        acted |= self.drop_all(&step.drops).await;
         if stops {
-            acted |= self.stop();
+            acted |= self.stop().await;
         }
         acted
+    }
+
+    /// Drops the work of these that is outstanding. Tells whether there was any.
+    async fn drop_all(&mut self, drops: &[EffectId]) -> bool {
+        let dropped: Vec<Open> = drops.iter().filter_map(|id| self.open.remove(*id)).collect();
+        self.hand_dropped(&dropped).await;
+        !dropped.is_empty()
     }
 
     /// Takes one new piece of work. Gives what the Host does now that it is outstanding.
@@ -189,16 +194,36 @@ impl<'a> Driver<'a> {
     }
 
     /// Stops the calls that wait. Tells whether there were any.
-    fn stop(&mut self) -> bool {
+    async fn stop(&mut self) -> bool {
         let stopped = self.open.take_stoppable();
-        for Open { id, kind, state } in &stopped {
-            // A round that was sent took its reply with it.
-            if let (EffectKind::ModelRound(round), State::Waiting) = (kind, state) {
-                let _ = self.model.assign(round);
+        self.hand_dropped(&stopped).await;
+        !stopped.is_empty()
+    }
+
+    /// Tells the run that work was dropped. What was sent has used up what the case scripts for it.
+    async fn hand_dropped(&mut self, dropped: &[Open]) {
+        for Open { id, kind, state } in dropped {
+            match (kind, state) {
+                (EffectKind::ModelRound(round), State::Waiting) => {
+                    let _ = self.model.assign(round);
+                }
+                (EffectKind::ToolCall(call), State::Waiting) if self.is_scripted(&call.tool) => {
+                    let _ = self.perform(*id, kind.clone()).await;
+                }
+                _ => {}
             }
             self.hand(*id, Answer::Dropped);
         }
-        !stopped.is_empty()
+    }
+
+    /// Whether a tool's answers stand in the case.
+    fn is_scripted(&self, tool: &str) -> bool {
+        let pack = tool.split('/').next().unwrap_or_default();
+        self.case
+            .host
+            .packs
+            .keys()
+            .any(|name| name.rsplit('/').next() == Some(pack))
     }
 
     /// Performs one effect; `None` if it is never answered.

@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 
 use runvil_engine::prompt::Prompt;
-use runvil_syntax::{ArgDeclaration, FileDeclaration, Frontmatter, RoleDeclaration, UsesEntry};
+use runvil_syntax::{ArgDeclaration, FileDeclaration, Frontmatter, RoleDeclaration};
 use serde_json::{Value, json};
 
 use crate::{
@@ -57,7 +57,7 @@ fn to_json(contract: &Frontmatter) -> Value {
         "max_tool_iterations": contract.max_tool_iterations,
         "input": contract.input,
         "output": contract.output,
-        "uses": contract.uses.iter().map(entry_text).collect::<Vec<_>>(),
+        "uses": contract.uses,
         "args": args.collect::<Vec<_>>(),
         "models": models.collect::<Vec<_>>(),
     })
@@ -81,7 +81,7 @@ fn to_text(contract: &Frontmatter) -> String {
         }
     }
     for entry in &contract.uses {
-        line(&mut text, "uses", &entry_text(entry), None);
+        line(&mut text, "uses", &entry.to_string(), None);
     }
     for (name, arg) in &contract.args.declarations {
         line(&mut text, "arg", &arg_text(name, arg), arg.description.as_deref());
@@ -98,14 +98,6 @@ fn line(text: &mut String, key: &str, value: &str, description: Option<&str>) {
         let _ = write!(text, " — {description}");
     }
     text.push('\n');
-}
-
-/// A Pack as the prompt names it.
-fn entry_text(entry: &UsesEntry) -> String {
-    match &entry.vendor {
-        Some(vendor) => format!("{vendor}/{}", entry.id),
-        None => entry.id.clone(),
-    }
 }
 
 fn arg_text(name: &str, arg: &ArgDeclaration) -> String {

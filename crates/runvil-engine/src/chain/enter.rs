@@ -1,6 +1,6 @@
 //! Entering a section: its frame, its VM, its Pack preludes (book: A fresh section VM for every section entry).
 
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 
 use runvil_lua::{Vm, VmConfig};
 use runvil_syntax::Block;
@@ -10,7 +10,7 @@ use super::{Entry, Flow, Frame};
 use crate::{
     ChainId, EventKind, Failure, RunError, globals,
     run::{Reply, Run, RunShared},
-    section::{SectionContext, SectionEntry},
+    section::SectionContext,
 };
 
 impl Run {
@@ -28,7 +28,7 @@ impl Run {
         } else {
             debug_assert_eq!(chain.entries, 0, "the H1 pass is entry 0 of the root chain");
         }
-        let context = Arc::new(SectionContext::new(SectionEntry {
+        let context = Arc::new(SectionContext {
             run: Arc::clone(&shared),
             task: chain.task.clone(),
             id: chain.next_entry(),
@@ -36,7 +36,8 @@ impl Run {
             name,
             args: Arc::clone(&chain.args),
             seeds: chain.seeds.take(),
-        }));
+            state: Mutex::default(),
+        });
         chain.frame = Some(Frame {
             section,
             vm: None,

@@ -236,7 +236,7 @@ fn wait(call: &'static str, given: &MultiValue) -> Result<WaitRequest, TaskArgum
     };
     let timeout = match field(options, "timeout")? {
         Value::Nil => None,
-        Value::Integer(seconds) => Some(Seconds::new(seconds as f64)?),
+        Value::Integer(seconds) => Some(Seconds::whole(seconds)?),
         Value::Number(seconds) => Some(Seconds::new(seconds)?),
         other => {
             return Err(TaskArgument::TimeoutType {

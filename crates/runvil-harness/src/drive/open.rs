@@ -1,6 +1,9 @@
 //! The effects of a run that are not answered yet, and the tasks that perform them.
 
-use std::{collections::BTreeMap, sync::Arc};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    sync::Arc,
+};
 
 use runvil_engine::{Answer, Effect, EffectId, EffectKind};
 use runvil_pack::Cancellation;
@@ -106,8 +109,25 @@ impl OpenEffects {
         self.effects.is_empty()
     }
 
+    /// Takes what a step asked for and what it dropped. A step can drop what it asks for itself: that is never performed,
+    /// but for a store operation, which lands.
+    pub(super) fn take(&mut self, effects: Vec<Effect>, drops: Vec<EffectId>) {
+        let drops: BTreeSet<EffectId> = drops.into_iter().collect();
+        for effect in effects {
+            if drops.contains(&effect.id) && !is_store(&effect) {
+                let state = State::Answered(Answer::Dropped);
+                self.effects.insert(effect.id, Open { effect, state });
+            } else {
+                self.start(effect);
+            }
+        }
+        for id in drops {
+            self.drop_effect(id);
+        }
+    }
+
     /// Starts to perform an effect.
-    pub(super) fn start(&mut self, effect: Effect) {
+    fn start(&mut self, effect: Effect) {
         let id = effect.id;
         let performer = Arc::clone(&self.performer);
         let cancellation = Cancellation::new();

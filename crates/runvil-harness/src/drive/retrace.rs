@@ -89,11 +89,11 @@ impl Driver<'_> {
     }
 
     fn hold(&mut self, effects: Vec<Effect>, drops: &[EffectId]) {
-        for &id in drops {
-            self.open.drop_effect(id);
-        }
         for effect in effects {
             self.open.hold(effect);
+        }
+        for &id in drops {
+            self.open.drop_effect(id);
         }
     }
 

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use runvil_pack::{Pack, PackId, PackName, RUNVIL_VENDOR};
+use runvil_pack::{Pack, PackId, PackName};
 use runvil_syntax::UsesEntry;
 
 use super::installed::{Built, InstalledPacks};
@@ -49,14 +49,11 @@ pub(crate) fn pick(uses: &[UsesEntry], installed: &InstalledPacks) -> Vec<Picked
 }
 
 fn declared(entry: &UsesEntry, installed: &InstalledPacks) -> Picked {
-    let vendor = entry.vendor.as_deref().unwrap_or(RUNVIL_VENDOR);
-    let name: PackName = format!("{vendor}/{}", entry.id)
-        .parse()
-        .expect("the parser checked the entry's segments");
-    let supply = match installed.get(&name) {
-        Some(built) => built.into(),
-        None if entry.vendor.is_some() => Supply::Unavailable(format!("{name} is not installed")),
-        None => bare_without_runvil(&name, installed),
+    let name = entry.pack_name();
+    let supply = match (installed.get(&name), entry) {
+        (Some(built), _) => built.into(),
+        (None, UsesEntry::Qualified(name)) => Supply::Unavailable(format!("{name} is not installed")),
+        (None, UsesEntry::Bare(_)) => bare_without_runvil(&name, installed),
     };
     Picked {
         name,

@@ -1,4 +1,4 @@
--- The Engine guard on _G: names that it serves itself, then the author's metatable, each looked up live.
+-- The Engine guard on a _G with a metatable: names that it serves itself, then the author's metatable, each looked up live.
 -- The handlers are tail calls, so that error(message, 2) in an author's handler names the author's line.
 local globals, getters, setters, author, rawget, rawset, type = ...
 
@@ -40,11 +40,4 @@ local function newindex(_, key, value)
   end
 end
 
--- Assigns a lazy global that nobody has read yet.
-local function replace(key, value)
-  getters[key] = nil
-  setters[key] = nil
-  rawset(globals, key, value)
-end
-
-return index, newindex, replace
+return index, newindex

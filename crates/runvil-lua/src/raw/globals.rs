@@ -7,7 +7,7 @@ use mlua::ffi::{self, lua_State};
 use mlua::{Function, Lua, Table, Value};
 
 use super::stock::stock;
-use super::{Key, Shared, error_value};
+use super::{CFunction, Key, Shared, error_value};
 use crate::helper::Helper;
 
 /// Registry slots: the metatable on `_G`, the table whose `metatable` is the author's, and the functions that read
@@ -21,6 +21,7 @@ static SETTERS: Key = Key::new();
 static MATERIALIZE: Key = Key::new();
 static REPLACE: Key = Key::new();
 
+/// The handlers of a guard that has an author's metatable behind it.
 static HANDLERS: Helper = Helper::new("runvil/guard.lua", include_str!("../lua/guard.lua"));
 
 /// Puts the guard on `_G`.
@@ -31,33 +32,124 @@ static HANDLERS: Helper = Helper::new("runvil/guard.lua", include_str!("../lua/g
 pub(super) unsafe fn install(state: *mut lua_State) {
     // SAFETY: pushes and pops balance; the caller's protected call takes any memory error.
     unsafe {
+        for slot in [&GETTERS, &SETTERS, &AUTHOR] {
+            ffi::lua_createtable(state, 0, 4);
+            ffi::lua_rawsetp(state, ffi::LUA_REGISTRYINDEX, slot.address());
+        }
+        push_over(state, &[&GETTERS, &SETTERS], replace);
+        ffi::lua_rawsetp(state, ffi::LUA_REGISTRYINDEX, REPLACE.address());
+        ffi::lua_pushglobaltable(state);
+        ffi::lua_createtable(state, 0, 2);
+        set_plain_handlers(state);
+        ffi::lua_pushvalue(state, -1);
+        ffi::lua_rawsetp(state, ffi::LUA_REGISTRYINDEX, GUARD.address());
+        ffi::lua_setmetatable(state, -2);
+        ffi::lua_settop(state, 0);
+    }
+}
+
+/// Pushes a function over these slots of the registry.
+///
+/// # Safety
+///
+/// Protected mode, as many free stack slots as the function has upvalues.
+unsafe fn push_over(state: *mut lua_State, slots: &[&'static Key], function: CFunction) {
+    // SAFETY: one value more on the stack than before.
+    unsafe {
+        for slot in slots {
+            ffi::lua_rawgetp(state, ffi::LUA_REGISTRYINDEX, slot.address());
+        }
+        ffi::lua_pushcclosure(state, function, slots.len() as c_int);
+    }
+}
+
+/// Gives the guard on top of the stack the handlers of a `_G` without an author's metatable.
+///
+/// # Safety
+///
+/// Protected mode or a function that Lua called, the guard on top, two free stack slots.
+unsafe fn set_plain_handlers(state: *mut lua_State) {
+    // SAFETY: pushes and pops balance.
+    unsafe {
+        push_over(state, &[&GETTERS], index);
+        ffi::lua_setfield(state, -2, c"__index".as_ptr());
+        push_over(state, &[&SETTERS], newindex);
+        ffi::lua_setfield(state, -2, c"__newindex".as_ptr());
+    }
+}
+
+/// Gives the guard on top of the stack the handlers that ask the author's metatable, too.
+///
+/// # Safety
+///
+/// As [`set_plain_handlers`], with ten free stack slots.
+unsafe fn set_author_handlers(state: *mut lua_State) {
+    // SAFETY: pushes and pops balance.
+    unsafe {
         let bytecode = HANDLERS.bytecode();
-        let name = c"=runvil/guard.lua".as_ptr();
-        let start = bytecode.as_ptr().cast();
+        let (start, name) = (bytecode.as_ptr().cast(), c"=runvil/guard.lua".as_ptr());
         if ffi::luaL_loadbufferx(state, start, bytecode.len(), name, c"b".as_ptr()) != ffi::LUA_OK {
             ffi::lua_error(state);
         }
         ffi::lua_pushglobaltable(state);
         for slot in [&GETTERS, &SETTERS, &AUTHOR] {
-            ffi::lua_createtable(state, 0, 4);
-            ffi::lua_pushvalue(state, -1);
-            ffi::lua_rawsetp(state, ffi::LUA_REGISTRYINDEX, slot.address());
+            ffi::lua_rawgetp(state, ffi::LUA_REGISTRYINDEX, slot.address());
         }
         let base = &stock().base;
         for function in [base.rawget, base.rawset, base.type_] {
             ffi::lua_pushcfunction(state, function);
         }
-        ffi::lua_call(state, 7, 3);
-        ffi::lua_rawsetp(state, ffi::LUA_REGISTRYINDEX, REPLACE.address());
-        ffi::lua_createtable(state, 0, 2);
-        ffi::lua_insert(state, 1);
-        ffi::lua_setfield(state, 1, c"__newindex".as_ptr());
-        ffi::lua_setfield(state, 1, c"__index".as_ptr());
+        ffi::lua_call(state, 7, 2);
+        ffi::lua_setfield(state, -3, c"__newindex".as_ptr());
+        ffi::lua_setfield(state, -2, c"__index".as_ptr());
+    }
+}
+
+/// `__index` of `_G`: a name that the guard serves, else nil.
+unsafe extern "C-unwind" fn index(state: *mut lua_State) -> c_int {
+    // SAFETY: called by Lua with the table and the key; the upvalue is the table of getters.
+    unsafe {
+        ffi::lua_settop(state, 2);
+        ffi::lua_pushvalue(state, 2);
+        if ffi::lua_rawget(state, ffi::lua_upvalueindex(1)) != ffi::LUA_TNIL {
+            ffi::lua_insert(state, 2);
+            ffi::lua_call(state, 1, 1);
+        }
+        1
+    }
+}
+
+/// `__newindex` of `_G`: a name that the guard serves, else an ordinary global.
+unsafe extern "C-unwind" fn newindex(state: *mut lua_State) -> c_int {
+    // SAFETY: called by Lua with the table, the key and the value; the upvalue is the table of setters.
+    unsafe {
+        ffi::lua_settop(state, 3);
+        ffi::lua_pushvalue(state, 2);
+        if ffi::lua_rawget(state, ffi::lua_upvalueindex(1)) == ffi::LUA_TNIL {
+            ffi::lua_settop(state, 3);
+            ffi::lua_rawset(state, 1);
+        } else {
+            ffi::lua_insert(state, 2);
+            ffi::lua_call(state, 2, 0);
+        }
+        0
+    }
+}
+
+/// `replace(key, value)`: assigns a lazy global that nobody has read yet.
+unsafe extern "C-unwind" fn replace(state: *mut lua_State) -> c_int {
+    // SAFETY: called by Lua; the upvalues are the tables of getters and setters.
+    unsafe {
+        ffi::lua_settop(state, 2);
+        for table in [1, 2].map(ffi::lua_upvalueindex) {
+            ffi::lua_pushvalue(state, 1);
+            ffi::lua_pushnil(state);
+            ffi::lua_rawset(state, table);
+        }
         ffi::lua_pushglobaltable(state);
-        ffi::lua_pushvalue(state, 1);
-        ffi::lua_setmetatable(state, 2);
-        ffi::lua_settop(state, 1);
-        ffi::lua_rawsetp(state, ffi::LUA_REGISTRYINDEX, GUARD.address());
+        ffi::lua_insert(state, 1);
+        ffi::lua_rawset(state, 1);
+        0
     }
 }
 
@@ -175,6 +267,11 @@ unsafe fn set_author(state: *mut lua_State) {
         }
         ffi::lua_settop(state, 2);
         copy_onto_guard(state);
+        if ffi::lua_type(state, 2) == ffi::LUA_TTABLE {
+            set_author_handlers(state);
+        } else {
+            set_plain_handlers(state);
+        }
         ffi::lua_rawgetp(state, ffi::LUA_REGISTRYINDEX, AUTHOR.address());
         ffi::lua_pushvalue(state, 2);
         ffi::lua_setfield(state, -2, c"metatable".as_ptr());
@@ -196,8 +293,8 @@ unsafe fn push_author(state: *mut lua_State) -> bool {
     }
 }
 
-/// Replaces what the guard copied from the author's metatable before by the fields of the one at index 2. The two
-/// handlers stay the guard's own, and protection and weakness are never copied.
+/// Pushes the guard, and replaces what it copied from the author's metatable before by the fields of the one at index 2.
+/// The two handlers stay the guard's own, and protection and weakness are never copied.
 ///
 /// # Safety
 ///

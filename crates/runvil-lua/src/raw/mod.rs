@@ -5,6 +5,7 @@
 //! userdata) or is built before the first such call and given away by the last.
 
 mod build;
+mod compile;
 mod coroutine;
 mod entry;
 mod error_value;
@@ -31,6 +32,7 @@ use std::ffi::{CStr, c_int};
 use mlua::ffi::{self, lua_State};
 
 pub(crate) use self::build::{build, build_frozen, build_state, mark_list};
+pub(crate) use self::compile::{CompilerState, Uncompiled};
 pub(crate) use self::coroutine::{Ended, resume, trace};
 pub(crate) use self::entry::entries;
 pub(crate) use self::error_value::{bless_error_value, forget_origins, is_error_value, origin_of, remember_origin};

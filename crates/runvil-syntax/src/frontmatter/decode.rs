@@ -7,7 +7,7 @@ use super::args;
 use super::document::Document;
 use super::value::{self, Decoded, Entry, Rejection, Value};
 use super::{FileDeclaration, Frontmatter, Keyword, RoleDeclaration};
-use crate::{ParseError, Position, Problem, UsesEntry, alias};
+use crate::{ParseError, Position, Problem, UsesEntry, alias, uses};
 
 const FIELDS: [&str; 9] = [
     "name",
@@ -37,8 +37,8 @@ pub(crate) fn decode(yaml: &str) -> Result<Frontmatter, ParseError> {
         ..Problem::InvalidFrontmatter(rejection.detail).into()
     })?;
     let mut ids = BTreeSet::new();
-    match frontmatter.uses.iter().find(|entry| !ids.insert(&entry.id)) {
-        Some(entry) => Err(Problem::DuplicatePack(entry.id.clone()).into()),
+    match frontmatter.uses.iter().find(|entry| !ids.insert(entry.id())) {
+        Some(entry) => Err(Problem::DuplicatePack(entry.id().into()).into()),
         None => Ok(frontmatter),
     }
 }
@@ -128,7 +128,7 @@ fn uses_entries(value: &Value<'_>) -> Decoded<Vec<UsesEntry>> {
 
 fn uses_entry(value: &Value<'_>) -> Decoded<UsesEntry> {
     let text = value.string("a Pack id, such as `web`, or vendor/name, such as `acme/web`")?;
-    UsesEntry::parse(text).map_err(|error| value.reject_plainly(error.to_string()))
+    uses::parse(text).map_err(|error| value.reject_plainly(error.to_string()))
 }
 
 /// Decodes a contract map: a map from names of the alias grammar, each written once (book: Contract maps and duplicate keys).
