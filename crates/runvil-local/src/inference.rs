@@ -6,6 +6,8 @@ mod calls;
 #[cfg(target_arch = "x86_64")]
 mod eight;
 mod failure;
+#[cfg(target_arch = "x86_64")]
+mod four;
 mod generation;
 mod listener;
 mod matrix;

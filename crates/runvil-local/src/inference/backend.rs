@@ -133,7 +133,7 @@ impl ModelBackend for LocalModels {
         let listed = spawn_blocking(move || library.list()).await;
         let models = listed
             .map_err(|error| Failure::Computation(error.to_string()))?
-            .map_err(Failure::Library)?;
+            .map_err(Failure::from)?;
         Ok(Catalog {
             models: models.iter().map(InstalledModel::info).collect(),
             ..Catalog::default()

@@ -4,7 +4,7 @@
 //! than the products of the block. Here scales are kept in full width.
 
 use std::arch::x86_64::{
-    __m256i, _mm_add_ps, _mm_add_ss, _mm_cvtss_f32, _mm_movehdup_ps, _mm_movehl_ps, _mm256_castps256_ps128,
+    __m256, __m256i, _mm_add_ps, _mm_add_ss, _mm_cvtss_f32, _mm_movehdup_ps, _mm_movehl_ps, _mm256_castps256_ps128,
     _mm256_cvtepi32_ps, _mm256_extractf128_ps, _mm256_fmadd_ps, _mm256_loadu_si256, _mm256_madd_epi16,
     _mm256_maddubs_epi16, _mm256_set1_epi16, _mm256_set1_ps, _mm256_setzero_ps, _mm256_sign_epi8,
 };
@@ -12,10 +12,10 @@ use std::arch::x86_64::{
 use rayon::prelude::*;
 
 /// How many numbers share a scale.
-const BLOCK: usize = 32;
+pub(super) const BLOCK: usize = 32;
 
 /// The fewest rows that are worth a task of their own.
-const TASK_ROWS: usize = 32;
+pub(super) const TASK_ROWS: usize = 32;
 
 /// The largest number of a block. The smallest is its negative: products of pairs fit into 16 bits then.
 const LARGEST: f32 = 127.0;
@@ -23,9 +23,29 @@ const LARGEST: f32 = 127.0;
 /// Numbers that share a scale.
 #[derive(Clone, Copy, Default)]
 #[repr(C)]
-struct Block {
+pub(super) struct Block {
     scale: f32,
     numbers: [i8; BLOCK],
+}
+
+impl Block {
+    /// What its numbers are multiplied with.
+    pub(super) fn scale(&self) -> f32 {
+        self.scale
+    }
+
+    /// The sum of what its numbers stand for.
+    pub(super) fn sum(&self) -> f32 {
+        let sum: i32 = self.numbers.iter().map(|number| i32::from(*number)).sum();
+        sum as f32 * self.scale
+    }
+
+    /// Its numbers, each in a byte.
+    #[target_feature(enable = "avx2,fma")]
+    pub(super) fn load(&self) -> __m256i {
+        // SAFETY: the array has the 32 bytes that are read, and they need not be aligned.
+        unsafe { _mm256_loadu_si256(self.numbers.as_ptr().cast()) }
+    }
 }
 
 /// A matrix of eight-bit numbers.
@@ -58,9 +78,7 @@ impl Eight {
     /// The product with one column.
     pub(super) fn times(&self, column: &[f32]) -> Vec<f32> {
         assert_eq!(column.len(), self.row_blocks * BLOCK, "the column fits the rows");
-        let mut packed = vec![Block::default(); self.row_blocks];
-        // SAFETY: a matrix exists only where the instructions do.
-        unsafe { pack(column, &mut packed) };
+        let packed = packed(column);
         let mut product = vec![0.0; self.blocks.len() / self.row_blocks];
         product
             .par_chunks_mut(TASK_ROWS)
@@ -79,6 +97,15 @@ impl Eight {
         // SAFETY: a matrix exists only where the instructions do.
         unsafe { unpack(blocks, numbers) }
     }
+}
+
+/// A column in blocks. It is asked for where a matrix is, and so where the instructions are.
+pub(super) fn packed(column: &[f32]) -> Vec<Block> {
+    assert!(Eight::works(column.len()), "the processor has the instructions");
+    let mut packed = vec![Block::default(); column.len() / BLOCK];
+    // SAFETY: the instructions are there, as was checked above.
+    unsafe { pack(column, &mut packed) };
+    packed
 }
 
 #[target_feature(enable = "avx2,fma")]
@@ -117,20 +144,20 @@ fn dot(row: &[Block], column: &[Block]) -> f32 {
     let mut sums = _mm256_setzero_ps();
     for (left, right) in row.iter().zip(column) {
         let scale = _mm256_set1_ps(left.scale * right.scale);
-        let (left, right) = (load(&left.numbers), load(&right.numbers));
+        let (left, right) = (left.load(), right.load());
         // The instruction takes numbers without a sign on its left: the sign goes over to the right.
         let pairs = _mm256_maddubs_epi16(_mm256_sign_epi8(left, left), _mm256_sign_epi8(right, left));
         sums = _mm256_fmadd_ps(scale, _mm256_cvtepi32_ps(_mm256_madd_epi16(pairs, ones)), sums);
     }
-    let four = _mm_add_ps(_mm256_castps256_ps128(sums), _mm256_extractf128_ps::<1>(sums));
-    let two = _mm_add_ps(four, _mm_movehl_ps(four, four));
-    _mm_cvtss_f32(_mm_add_ss(two, _mm_movehdup_ps(two)))
+    sum(sums)
 }
 
+/// The sum of eight numbers.
 #[target_feature(enable = "avx2,fma")]
-fn load(numbers: &[i8; BLOCK]) -> __m256i {
-    // SAFETY: the array has the 32 bytes that are read, and they need not be aligned.
-    unsafe { _mm256_loadu_si256(numbers.as_ptr().cast()) }
+pub(super) fn sum(eight: __m256) -> f32 {
+    let four = _mm_add_ps(_mm256_castps256_ps128(eight), _mm256_extractf128_ps::<1>(eight));
+    let two = _mm_add_ps(four, _mm_movehl_ps(four, four));
+    _mm_cvtss_f32(_mm_add_ss(two, _mm_movehdup_ps(two)))
 }
 
 #[cfg(test)]

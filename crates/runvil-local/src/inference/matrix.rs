@@ -6,12 +6,12 @@ use std::ops::Range;
 
 use candle_core::{
     Device, Module as _, Tensor,
-    quantized::{QMatMul, QTensor},
+    quantized::{GgmlDType, QMatMul, QTensor},
 };
 use rayon::prelude::*;
 
 #[cfg(target_arch = "x86_64")]
-use super::eight::Eight;
+use super::{eight::Eight, four::Four};
 use super::{
     failure::Failure,
     listener::Listener,
@@ -36,6 +36,8 @@ enum Packed {
     Candle(QMatMul),
     #[cfg(target_arch = "x86_64")]
     Eight(Eight),
+    #[cfg(target_arch = "x86_64")]
+    Four(Four),
 }
 
 impl Matrix {
@@ -75,6 +77,8 @@ impl Matrix {
             }
             #[cfg(target_arch = "x86_64")]
             Packed::Eight(matrix) => Ok(matrix.times(column)),
+            #[cfg(target_arch = "x86_64")]
+            Packed::Four(matrix) => Ok(matrix.times(column)),
         }
     }
 
@@ -113,6 +117,8 @@ impl Matrix {
             }
             #[cfg(target_arch = "x86_64")]
             Packed::Eight(matrix) => matrix.unpack(rows, numbers),
+            #[cfg(target_arch = "x86_64")]
+            Packed::Four(matrix) => matrix.unpack(rows, numbers),
         }
         Ok(())
     }
@@ -123,6 +129,9 @@ impl Packed {
         #[cfg(target_arch = "x86_64")]
         {
             let (_, columns) = tensor.shape().dims2()?;
+            if tensor.dtype() == GgmlDType::Q4_1 && Four::works(columns) {
+                return Ok(Self::Four(Four::from_file(&tensor.data()?, columns)));
+            }
             if in_eight_bits && Eight::works(columns) {
                 let numbers: Vec<f32> = tensor.dequantize(&Device::Cpu)?.flatten_all()?.to_vec1()?;
                 return Ok(Self::Eight(Eight::pack(&numbers, columns)));
@@ -132,8 +141,6 @@ impl Packed {
     }
 
     fn by_candle(tensor: QTensor, in_eight_bits: bool) -> Result<Self, Failure> {
-        use candle_core::quantized::GgmlDType;
-
         let tensor = if in_eight_bits && tensor.dtype() != GgmlDType::Q8_0 {
             QTensor::quantize(&tensor.dequantize(&Device::Cpu)?, GgmlDType::Q8_0)?
         } else {
@@ -145,8 +152,6 @@ impl Packed {
 
 #[cfg(test)]
 mod tests {
-    use candle_core::quantized::GgmlDType;
-
     use super::*;
 
     fn matrix(kind: GgmlDType, in_eight_bits: bool) -> Matrix {
