@@ -1,5 +1,5 @@
 //! Matrices of four-bit numbers with a least number for each block, multiplied with the vector instructions of x86-64
-//! processors. Half the bytes of eight-bit ones are twice the speed where memory is what a product waits for.
+//! processors. They take two thirds of the memory of eight-bit ones, and so a product waits for less of it.
 
 use std::{
     arch::x86_64::{
