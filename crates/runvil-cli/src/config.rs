@@ -6,6 +6,7 @@
 
 #[cfg(test)]
 mod documented;
+mod local_model;
 mod nearest;
 
 use std::{
@@ -17,6 +18,7 @@ use etcetera::BaseStrategy as _;
 use runvil_engine::{Limits, ThinkingMode};
 use serde::Deserialize;
 
+pub(crate) use self::local_model::LocalModels;
 use crate::{
     budget::Budget,
     exit::Fault,
@@ -34,6 +36,12 @@ const MAX_BYTES: u64 = 1024 * 1024;
 pub(crate) struct Config {
     pub(crate) endpoint: Endpoint,
     pub(crate) model: Model,
+    /// The settings of embedded models.
+    #[cfg_attr(
+        not(feature = "local"),
+        allow(dead_code, reason = "this build has no embedded models")
+    )]
+    pub(crate) models: LocalModels,
     pub(crate) limits: Limits,
     pub(crate) record: Record,
     pub(crate) budget: Budget,
@@ -47,6 +55,7 @@ pub(crate) struct Config {
 struct ConfigFile {
     endpoint: Endpoint,
     model: Model,
+    models: LocalModels,
     limits: LimitSettings,
     record: Record,
     budget: Budget,
@@ -155,6 +164,7 @@ impl Config {
         let ConfigFile {
             endpoint,
             model,
+            models,
             limits,
             record,
             budget,
@@ -180,6 +190,7 @@ impl Config {
         overlay(&mut self.budget.max_rounds, budget.max_rounds);
         overlay(&mut self.budget.max_total_tokens, budget.max_total_tokens);
         overlay(&mut self.budget.max_seconds, budget.max_seconds);
+        self.models.add(models);
         limits.apply(&mut self.limits);
         self.limits.validate().map_err(|error| invalid(&error))
     }
@@ -310,6 +321,44 @@ mod tests {
             let message = load(text, "").expect_err("refused");
             assert!(message.contains(says), "{message}");
         }
+    }
+
+    #[test]
+    fn the_settings_of_an_embedded_model_are_laid_over_each_other() {
+        let project = "[models.'local/a']\ntemperature = 1\nstop = ['END']\n";
+        let user = "[models.'local/a']\ntemperature = 0.5\ntop_k = 3\n[models.'local/b']\nseed = 7\n";
+        let models = load(project, user).expect("a configuration").models.0;
+        let settings: Vec<_> = models
+            .iter()
+            .map(|(name, model)| (name.0.as_str(), model.temperature, model.top_k, model.seed))
+            .collect();
+        assert_eq!(settings, [("a", Some(1.0), Some(3), None), ("b", None, None, Some(7))]);
+    }
+
+    #[test]
+    fn a_setting_of_an_embedded_model_that_cannot_be_meant_is_refused() {
+        for (setting, says) in [
+            ("temperature = -0.1", "expected a number from 0 to 5"),
+            ("temperature = nan", "expected a number from 0 to 5"),
+            ("temperature = 'hot'", "expected a number from 0 to 5"),
+            ("top_p = 0", "expected a number above 0 and up to 1"),
+            ("top_p = 1.5", "expected a number above 0 and up to 1"),
+            ("top_k = -1", "expected a whole number of tokens, 0 for all of them"),
+            ("top_k = 0.5", "expected a whole number of tokens, 0 for all of them"),
+            ("repetition_penalty = 0.9", "expected a number from 1 to 2"),
+            ("seed = -1", "expected a whole number from 0 on"),
+            ("max_tokens = 0", "expected a whole number of tokens, at least 1"),
+            ("stop = ['']", "expected a list of up to 16 texts, none of them empty"),
+            ("temprature = 1", "did you mean `temperature`?"),
+        ] {
+            let message = load(&format!("[models.'local/a']\n{setting}\n"), "").expect_err("refused");
+            assert!(message.contains(says) && message.contains("line 2"), "{message}");
+        }
+        let message = load("[models.qwen3-8b]\ntemperature = 1\n", "").expect_err("refused");
+        assert!(
+            message.contains("the name of an embedded model, such as \"local/smollm2\""),
+            "{message}"
+        );
     }
 
     #[test]

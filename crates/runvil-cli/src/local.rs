@@ -64,10 +64,16 @@ mod with_models {
     use async_trait::async_trait;
     use etcetera::BaseStrategy as _;
     use runvil_engine::{CompletionError, CompletionErrorKind, ModelInfo, ModelReply, ModelRound};
-    use runvil_local::{InstalledModel, LOCAL_SERVER, Library, LibraryError, LocalModels, LocalOptions};
+    use runvil_local::{
+        InstalledModel, InvalidName, LOCAL_SERVER, Library, LibraryError, LocalModels, LocalName, LocalOptions,
+        Sampling,
+    };
     use runvil_model::{Catalog, ModelBackend, OnText, RoundLimits};
 
-    use crate::exit::Fault;
+    use crate::{
+        config::{Config, LocalModels as Configured},
+        exit::Fault,
+    };
 
     /// The models in the user's data folder.
     pub(crate) fn library() -> Result<Library, Fault> {
@@ -83,12 +89,37 @@ mod with_models {
         Ok(library()?.list()?.iter().map(InstalledModel::info).collect())
     }
 
-    /// The backend of a run: embedded models answer their rounds, the gateway all others.
+    /// The backend of a run: embedded models answer their rounds, as the configuration sets them up, and the gateway all
+    /// others.
     pub(crate) fn backend(gateway: Option<Arc<dyn ModelBackend>>) -> Result<Option<Arc<dyn ModelBackend>>, Fault> {
         Ok(Some(Arc::new(Routed {
             gateway,
-            local: LocalModels::new(library()?, LocalOptions::default()),
+            local: LocalModels::new(library()?, options(Config::load()?.models)?),
         })))
+    }
+
+    fn options(configured: Configured) -> Result<LocalOptions, Fault> {
+        let mut options = LocalOptions::default();
+        for (name, model) in configured.0 {
+            let name: LocalName = name.0.parse().map_err(|error: InvalidName| {
+                Fault::usage(format_args!("[models.\"local/{}\"]: {error}", name.0.escape_debug()))
+                    .with_help("correct the configuration file: `runvil model list` shows what is installed")
+            })?;
+            let usual = Sampling::default();
+            options.sampling.insert(
+                name,
+                Sampling {
+                    temperature: model.temperature.unwrap_or(usual.temperature),
+                    top_k: model.top_k.unwrap_or(usual.top_k),
+                    top_p: model.top_p.unwrap_or(usual.top_p),
+                    repetition_penalty: model.repetition_penalty.unwrap_or(usual.repetition_penalty),
+                    seed: model.seed.unwrap_or(usual.seed),
+                    max_tokens: model.max_tokens.or(usual.max_tokens),
+                    stop: model.stop.unwrap_or(usual.stop),
+                },
+            );
+        }
+        Ok(options)
     }
 
     /// Sends each round to the server that its model's id names.
@@ -134,6 +165,9 @@ mod with_models {
                 }
                 LibraryError::Unknown(_) => super::ADD.to_owned(),
                 LibraryError::Busy => "try again once it is done".to_owned(),
+                LibraryError::Altered { name, .. } => {
+                    format!("remove the model and add it again: runvil model remove {name}")
+                }
                 LibraryError::Changed(_) => "add it again once nothing writes to it".to_owned(),
                 LibraryError::Facts { .. } => "remove the model and add it again: runvil model remove NAME".to_owned(),
                 _ => "check the path, its permissions and the free space".to_owned(),

@@ -1,6 +1,18 @@
 //! How many tokens a second a real model reads and writes.
 //!
-//! `RUNVIL_TEST_MODEL=FILE.gguf cargo bench -p runvil-local --features inference --bench tokens`
+//! ```sh
+//! RUNVIL_TEST_MODEL=FILE.gguf cargo bench -p runvil-local --features inference --bench tokens
+//! ```
+//!
+//! To compare with llama.cpp, run its own measurement of the same file beside it, on as many threads as this machine has
+//! cores (or as `RUNVIL_TEST_THREADS` says for the one above):
+//!
+//! ```sh
+//! llama-bench --model FILE.gguf --threads 2 --n-prompt 256 --n-gen 128
+//! ```
+//!
+//! Its `pp256` is what is read here, and its `tg128` what is written. A figure counts only beside one of the same
+//! minutes: both take the whole machine, and each other's time.
 
 use std::{env, error::Error, path::PathBuf, time::Duration};
 
@@ -21,22 +33,28 @@ const LIMITS: RoundLimits = RoundLimits {
 
 fn main() -> Result<(), Box<dyn Error>> {
     let Some(file) = env::var_os("RUNVIL_TEST_MODEL").map(PathBuf::from) else {
-        println!("skipped: RUNVIL_TEST_MODEL names no model file");
+        println!("nothing is measured: RUNVIL_TEST_MODEL names no GGUF file");
         return Ok(());
     };
     let folder = tempfile::tempdir()?;
     let library = Library::new(folder.path());
     library.add(&"bench".parse()?, &file)?;
     let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build()?;
+    let greedy = Sampling {
+        temperature: 0.0,
+        ..Sampling::default()
+    };
+    let threads = env::var("RUNVIL_TEST_THREADS")
+        .ok()
+        .map(|count| count.parse())
+        .transpose()?;
     let (mut reading, mut writing) = (0.0_f64, 0.0_f64);
     for time in 0..TIMES {
         let models = LocalModels::new(
             library.clone(),
             LocalOptions {
-                sampling: Sampling {
-                    temperature: 0.0,
-                    ..Sampling::default()
-                },
+                sampling: [("bench".parse()?, greedy.clone())].into(),
+                threads,
                 ..LocalOptions::default()
             },
         );
@@ -50,9 +68,9 @@ fn main() -> Result<(), Box<dyn Error>> {
     Ok(())
 }
 
-/// A request of some 130 tokens that asks for a long reply.
+/// A request of some 250 tokens that asks for a long reply.
 fn round(time: usize) -> Result<ModelRound, Box<dyn Error>> {
-    let text = "The ship sails across the sea and the crew sings. ".repeat(8);
+    let text = "The ship sails across the sea and the crew sings. ".repeat(19);
     let text = format!("{text}Write a long story about this ship, with many details. Chapter {time}.");
     Ok(ModelRound {
         round: serde_json::from_str("\"bench#0\"")?,

@@ -100,7 +100,12 @@ pub(crate) fn loaded_kind(kind: TensorKind) -> TensorKind {
 }
 
 fn loaded_bytes(kind: TensorKind, numbers: u64) -> u64 {
-    let (block, bytes) = loaded_kind(kind).block();
+    let kind = loaded_kind(kind);
+    let (block, mut bytes) = kind.block();
+    if kind == TensorKind::Q8_0 {
+        // The scale of a block is in full width then.
+        bytes += 2;
+    }
     numbers / block * bytes
 }
 

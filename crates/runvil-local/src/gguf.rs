@@ -76,6 +76,7 @@ impl Gguf {
             reader: BufReader::new(file),
             at: 0,
             len,
+            values: 0,
         };
         let gguf = source.header()?;
         Ok((gguf, source.reader.into_inner()))
@@ -121,6 +122,8 @@ struct Source {
     reader: BufReader<File>,
     at: u64,
     len: u64,
+    /// How many metadata values were read.
+    values: u64,
 }
 
 impl Source {

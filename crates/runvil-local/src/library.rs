@@ -75,6 +75,17 @@ pub enum LibraryError {
     /// The file changed while it was copied.
     #[error("{}: the file changed while it was copied", .0.display())]
     Changed(PathBuf),
+    /// The file of an installed model is not the one that was added.
+    #[error("{}: the file of `{name}` was changed since it was added", .path.display())]
+    Altered {
+        /// The model.
+        name: LocalName,
+        /// Its file.
+        path: PathBuf,
+    },
+    /// Nobody wants to know any more.
+    #[error("the check of the file was interrupted")]
+    Interrupted,
     /// What is known of an installed model cannot be read.
     #[error("{}: the description of the model cannot be read: {error}", .path.display())]
     Facts {
@@ -151,6 +162,39 @@ impl Library {
     #[must_use]
     pub fn model_file(&self, name: &LocalName) -> PathBuf {
         self.folder.join(name.as_str()).join(MODEL_FILE)
+    }
+
+    /// Checks that the file of an installed model is the one that was added. `go_on` is asked between its parts.
+    ///
+    /// # Errors
+    /// It is another one, or cannot be read, or `go_on` says no.
+    pub fn verify(&self, model: &InstalledModel, go_on: &mut dyn FnMut() -> bool) -> Result<(), LibraryError> {
+        let path = self.model_file(&model.name);
+        let mut file = File::open(&path).map_err(at(&path))?;
+        let len = file.metadata().map_err(at(&path))?.len();
+        let mut hash = Sha256::new();
+        let mut buffer = vec![0; COPY_BYTES];
+        let altered = || LibraryError::Altered {
+            name: model.name.clone(),
+            path: path.clone(),
+        };
+        if len != model.bytes {
+            return Err(altered());
+        }
+        loop {
+            if !go_on() {
+                return Err(LibraryError::Interrupted);
+            }
+            match file.read(&mut buffer).map_err(at(&path))? {
+                0 => break,
+                read => hash.update(&buffer[..read]),
+            }
+        }
+        if digest(hash) == model.sha256 {
+            Ok(())
+        } else {
+            Err(altered())
+        }
     }
 
     /// Copies a model file into the library.
@@ -247,8 +291,12 @@ fn copy(from: &Path, to: &Path) -> Result<(u64, String), LibraryError> {
     if bytes != expected {
         return Err(LibraryError::Changed(from.to_owned()));
     }
-    let digest = hash.finalize().iter().map(|byte| format!("{byte:02x}")).collect();
-    Ok((bytes, digest))
+    Ok((bytes, digest(hash)))
+}
+
+/// A digest in hexadecimal.
+fn digest(hash: Sha256) -> String {
+    hash.finalize().iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
 fn write_facts(path: &Path, model: &InstalledModel) -> Result<(), LibraryError> {

@@ -6,6 +6,10 @@ use super::*;
 
 const PAGE: &str = include_str!("../../../../docs/configuration.md");
 
+/// The table of embedded models, whose keys stand below the name of one.
+const MODELS: &str = "models";
+const MODEL: &str = "models.\"local/NAME\"";
+
 /// The known keys below a table, or the tables themselves, as the parser names them.
 fn known(table: Option<&str>) -> Vec<String> {
     let text = match table {
@@ -19,6 +23,7 @@ fn known(table: Option<&str>) -> Vec<String> {
 
 fn all_known() -> BTreeSet<String> {
     let keys = |table: String| {
+        let table = if table == MODELS { MODEL.to_owned() } else { table };
         let keys = known(Some(&table));
         keys.into_iter().map(move |key| format!("{table}.{key}"))
     };
@@ -61,7 +66,12 @@ fn every_example_loads() {
 fn the_whole_file_has_every_key_and_the_built_in_limits() {
     let whole: toml::Table = examples()[0].parse().expect("TOML");
     let keys = whole.iter().flat_map(|(table, keys)| {
-        let keys = keys.as_table().expect("a table");
+        let mut keys = keys.as_table().expect("a table");
+        let mut table = table.as_str();
+        if table == MODELS {
+            keys = keys.values().next().and_then(toml::Value::as_table).expect("a model");
+            table = MODEL;
+        }
         keys.keys().map(move |key| format!("{table}.{key}"))
     });
     assert_eq!(keys.collect::<BTreeSet<_>>(), all_known());

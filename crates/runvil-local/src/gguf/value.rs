@@ -5,6 +5,10 @@ use super::{GgufError, Source};
 /// How deep lists may hold lists. Real files hold lists of plain values.
 const MAX_DEPTH: usize = 4;
 
+/// The most values of a file, those in lists included. The largest vocabularies have a tenth of that; a value takes more
+/// memory than the byte that it may be in a file.
+const MAX_VALUES: u64 = 1 << 22;
+
 /// A metadata value. The widths of numbers do not matter here, and a truth value is 0 or 1.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) enum Value {
@@ -22,6 +26,10 @@ impl Value {
     }
 
     fn read_as(source: &mut Source, code: u32, depth: usize) -> Result<Self, GgufError> {
+        source.values += 1;
+        if source.values > MAX_VALUES {
+            return Err(source.damaged("there are more than four million metadata values"));
+        }
         Ok(match code {
             0 => Self::Unsigned(u64::from(source.array::<1>()?[0])),
             1 => Self::Signed(i64::from(i8::from_le_bytes(source.array()?))),

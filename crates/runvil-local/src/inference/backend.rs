@@ -1,31 +1,45 @@
 //! The model backend of the installed models.
 
-use std::sync::{
-    Arc,
-    atomic::{AtomicBool, Ordering},
+use std::{
+    collections::BTreeMap,
+    num::NonZero,
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering},
+    },
+    thread,
 };
 
 use async_trait::async_trait;
+use rayon::{ThreadPool, ThreadPoolBuilder};
 use runvil_engine::{CompletionError, CompletionErrorKind, ModelInfo, ModelReply, ModelRound, ThinkingMode};
 use runvil_model::{Catalog, ModelBackend, OnText, RoundLimits, judge};
+use sysinfo::System;
 use tokio::{
-    sync::{Mutex, OwnedMutexGuard, mpsc},
+    sync::{Mutex, OwnedMutexGuard},
     task::spawn_blocking,
     time::timeout,
 };
 
-use super::{failure::Failure, generation::Progress, memory, sampling::Sampling, session::Session};
+use super::{
+    failure::Failure,
+    listener::{Listener, Progress},
+    memory,
+    sampling::Sampling,
+    session::Session,
+};
 use crate::{InstalledModel, Library, LocalName};
 
 /// How the installed models are run.
 #[derive(Debug, Clone, Default)]
 pub struct LocalOptions {
-    /// How tokens are chosen where a request does not say it.
-    pub sampling: Sampling,
-    /// Texts that end a reply before them, beside the model's own end.
-    pub stop: Vec<String>,
+    /// How the tokens of each model are chosen where a request does not say it. A model that is not named here has the
+    /// defaults.
+    pub sampling: BTreeMap<LocalName, Sampling>,
     /// The memory that a model may take, in bytes, in place of what is free on the machine.
     pub memory: Option<u64>,
+    /// How many threads compute; as many as the machine has cores, unless it is told here.
+    pub threads: Option<NonZero<usize>>,
 }
 
 /// The installed models as a model backend.
@@ -37,7 +51,7 @@ pub struct LocalOptions {
 pub struct LocalModels {
     library: Library,
     options: Arc<LocalOptions>,
-    loaded: Arc<Mutex<Option<Session>>>,
+    slot: Arc<Mutex<Slot>>,
 }
 
 impl std::fmt::Debug for LocalModels {
@@ -56,7 +70,7 @@ impl LocalModels {
         Self {
             library,
             options: Arc::new(options),
-            loaded: Arc::default(),
+            slot: Arc::default(),
         }
     }
 
@@ -89,25 +103,17 @@ impl ModelBackend for LocalModels {
         limits: RoundLimits,
         on_text: OnText<'_>,
     ) -> Result<ModelReply, CompletionError> {
+        let mut slot = Arc::clone(&self.slot).lock_owned().await;
+        let threads = slot.threads(self.options.threads)?;
         let job = Job {
             models: self.clone(),
-            slot: Arc::clone(&self.loaded).lock_owned().await,
+            slot,
             round: round.clone(),
             limits,
         };
         let cancel = CancelOnDrop(Arc::default());
-        let cancelled = Arc::clone(&cancel.0);
-        let (progress, mut heard) = mpsc::unbounded_channel();
-        let answer = spawn_blocking(move || {
-            job.answer(&mut |step| {
-                if cancelled.load(Ordering::Relaxed) {
-                    return Err(Failure::Cancelled);
-                }
-                // A listener that is gone has set the flag, too.
-                let _ = progress.send(step);
-                Ok(())
-            })
-        });
+        let (listener, mut heard) = Listener::new(Arc::clone(&cancel.0));
+        let answer = spawn_blocking(move || threads.install(|| job.answer(&listener)));
         loop {
             match timeout(limits.receive_timeout, heard.recv()).await {
                 Ok(Some(Progress::Alive)) => {}
@@ -127,7 +133,7 @@ impl ModelBackend for LocalModels {
         let listed = spawn_blocking(move || library.list()).await;
         let models = listed
             .map_err(|error| Failure::Computation(error.to_string()))?
-            .map_err(Failure::Library)?;
+            .map_err(Failure::from)?;
         Ok(Catalog {
             models: models.iter().map(InstalledModel::info).collect(),
             ..Catalog::default()
@@ -144,29 +150,57 @@ impl Drop for CancelOnDrop {
     }
 }
 
+/// What stays from one round to the next.
+#[derive(Default)]
+struct Slot {
+    threads: Option<Arc<ThreadPool>>,
+    session: Option<Session>,
+}
+
+impl Slot {
+    /// The threads that compute.
+    fn threads(&mut self, count: Option<NonZero<usize>>) -> Result<Arc<ThreadPool>, Failure> {
+        if let Some(threads) = &self.threads {
+            return Ok(Arc::clone(threads));
+        }
+        let threads = ThreadPoolBuilder::new()
+            .num_threads(count.map_or_else(cores, NonZero::get))
+            .thread_name(|at| format!("runvil-local-{at}"))
+            .build()
+            .map_err(|error| Failure::Threads(error.to_string()))?;
+        Ok(Arc::clone(self.threads.insert(Arc::new(threads))))
+    }
+}
+
+/// How many cores this process may use. Two threads of one core take the same units from each other.
+fn cores() -> usize {
+    let allowed = thread::available_parallelism().map_or(1, NonZero::get);
+    System::physical_core_count().map_or(allowed, |cores| cores.clamp(1, allowed))
+}
+
 /// A round whose turn it is.
 struct Job {
     models: LocalModels,
-    slot: OwnedMutexGuard<Option<Session>>,
+    slot: OwnedMutexGuard<Slot>,
     round: ModelRound,
     limits: RoundLimits,
 }
 
 impl Job {
-    fn answer(mut self, progress: &mut dyn FnMut(Progress) -> Result<(), Failure>) -> Result<ModelReply, Failure> {
+    fn answer(mut self, listener: &Listener) -> Result<ModelReply, Failure> {
         let name: LocalName = self.round.model.name().parse()?;
         let model = self.models.library.get(&name)?;
         // A session that panics is not put back.
-        let mut session = match self.slot.take().filter(|session| session.serves(&model)) {
+        let mut session = match self.slot.session.take().filter(|session| session.serves(&model)) {
             Some(session) => session,
             None => {
                 memory::check(&model, self.models.options.memory)?;
-                Session::load(&self.models.library, model, &mut || progress(Progress::Alive))?
+                Session::load(&self.models.library, model, listener)?
             }
         };
-        let options = &self.models.options;
-        let reply = session.answer(&self.round, options.sampling, &options.stop, self.limits, progress);
-        *self.slot = Some(session);
+        let sampling = self.models.options.sampling.get(&name).cloned().unwrap_or_default();
+        let reply = session.answer(&self.round, &sampling, self.limits, listener);
+        self.slot.session = Some(session);
         reply
     }
 }

@@ -2,35 +2,36 @@
 
 use std::time::Instant;
 
+use runvil_engine::wire::ToolSchema;
+
 use super::{
+    calls::{Call, Parted, ToolText},
     failure::Failure,
+    listener::Listener,
     reply_text::ReplyText,
     sampling::{Sampler, Sampling},
     session::{Session, too_long},
 };
 
-/// How many tokens of a request are read at a time, between looks at whether anyone still waits.
-const READ_AT_ONCE: usize = 64;
+/// How many tokens of a request are read at a time. What is unpacked for them serves them all.
+const READ_AT_ONCE: usize = 256;
 
-/// What is heard of a generation while it goes.
-pub(super) enum Progress {
-    /// It goes on.
-    Alive,
-    /// The next piece of the reply.
-    Text(String),
-}
+/// The most pairs of tokens that look at each other at a time, which bounds the memory of attention.
+const MOST_PAIRS: usize = 4 << 20;
 
 /// What bounds a reply.
 #[derive(Clone, Copy)]
 pub(super) struct Limits<'a> {
-    pub(super) sampling: Sampling,
-    pub(super) stops: &'a [String],
+    pub(super) sampling: &'a Sampling,
+    /// The tools that the reply may call.
+    pub(super) tools: &'a [ToolSchema],
     pub(super) max_bytes: u64,
 }
 
 /// A reply that was written.
 pub(super) struct Generation {
     pub(super) text: String,
+    pub(super) calls: Vec<Call>,
     pub(super) finish_reason: &'static str,
     /// How many tokens the reply took.
     pub(super) tokens: u64,
@@ -45,54 +46,52 @@ impl Generation {
         session: &mut Session,
         request: &[u32],
         limits: Limits<'_>,
-        progress: &mut dyn FnMut(Progress) -> Result<(), Failure>,
+        listener: &Listener,
     ) -> Result<Self, Failure> {
         let reused = session.go_back_to(request);
-        let mut scores = Vec::new();
-        for part in request[reused..].chunks(READ_AT_ONCE) {
-            progress(Progress::Alive)?;
-            scores = session.read_on(part)?;
-        }
+        let mut scores = session.read_request(&request[reused..], listener)?;
         let began_writing = Instant::now();
         let mut sampler = Sampler::new(limits.sampling);
-        let mut text = ReplyText::new(limits.stops);
+        let mut reply = ReplyText::new(&limits.sampling.stop);
+        let mut text = ToolText::new(limits.tools.iter().map(|tool| tool.function.name.as_str()));
         let mut tokens = 0;
-        let finish_reason = loop {
-            progress(Progress::Alive)?;
-            let token = sampler.choose(&scores);
+        let end = loop {
+            listener.go_on()?;
+            let token = sampler.choose(&mut scores);
             tokens += 1;
             if session.vocabulary.is_end(token) {
                 break "stop";
             }
-            say(text.push(session.vocabulary.bytes(token)), progress)?;
-            if text.stopped() {
+            listener.say(text.push(&reply.push(session.vocabulary.bytes(token))))?;
+            if reply.stopped() {
                 break "stop";
             }
-            if text.len() as u64 > limits.max_bytes {
+            if reply.len() as u64 > limits.max_bytes {
                 return Err(too_long(limits.max_bytes));
             }
-            let full = session.memory.len() + 1 >= session.network.sizes().context;
+            let full = session.past.len() + 1 >= session.network.sizes().context;
             if full || limits.sampling.max_tokens.is_some_and(|most| tokens >= u64::from(most)) {
                 break "length";
             }
-            scores = session.read_on(&[token])?;
+            scores = session.read_on(&[token], listener)?;
         };
-        say(text.finish(), progress)?;
+        listener.say(text.push(&reply.finish()))?;
+        let Parted { text, calls, rest } = text.finish();
+        listener.say(rest)?;
+        let finish_reason = if calls.is_empty() || end == "length" {
+            end
+        } else {
+            "tool_calls"
+        };
         Ok(Self {
-            text: text.into_text(),
+            text,
+            calls,
             finish_reason,
             tokens,
             reused,
             began_writing,
         })
     }
-}
-
-fn say(piece: String, progress: &mut dyn FnMut(Progress) -> Result<(), Failure>) -> Result<(), Failure> {
-    if piece.is_empty() {
-        return Ok(());
-    }
-    progress(Progress::Text(piece))
 }
 
 impl Session {
@@ -106,13 +105,27 @@ impl Session {
             .take_while(|(left, right)| left == right)
             .count();
         let kept = common.min(request.len().saturating_sub(1));
-        self.memory.keep(kept);
+        self.past.keep(kept);
         self.read.truncate(kept);
         kept
     }
 
-    fn read_on(&mut self, tokens: &[u32]) -> Result<Vec<f32>, Failure> {
-        let scores = self.network.read(tokens, &mut self.memory)?;
+    /// Reads a request in parts, and gives the scores at its end.
+    fn read_request(&mut self, mut tokens: &[u32], listener: &Listener) -> Result<Vec<f32>, Failure> {
+        loop {
+            let part = READ_AT_ONCE.min(MOST_PAIRS / (self.past.len() + READ_AT_ONCE)).max(1);
+            if tokens.len() <= part {
+                return self.read_on(tokens, listener);
+            }
+            let (now, later) = tokens.split_at(part);
+            self.network.skim(now, &mut self.past, listener)?;
+            self.read.extend_from_slice(now);
+            tokens = later;
+        }
+    }
+
+    fn read_on(&mut self, tokens: &[u32], listener: &Listener) -> Result<Vec<f32>, Failure> {
+        let scores = self.network.read(tokens, &mut self.past, listener)?;
         self.read.extend_from_slice(tokens);
         Ok(scores)
     }

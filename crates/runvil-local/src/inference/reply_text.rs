@@ -8,7 +8,7 @@ pub(super) struct ReplyText<'a> {
     stops: &'a [String],
     bytes: Vec<u8>,
     held: String,
-    text: String,
+    len: usize,
     stopped: bool,
 }
 
@@ -19,7 +19,7 @@ impl<'a> ReplyText<'a> {
             stops,
             bytes: Vec::new(),
             held: String::new(),
-            text: String::new(),
+            len: 0,
             stopped: false,
         }
     }
@@ -46,18 +46,13 @@ impl<'a> ReplyText<'a> {
         let bytes = std::mem::take(&mut self.bytes);
         self.held.push_str(&String::from_utf8_lossy(&bytes));
         let rest = std::mem::take(&mut self.held);
-        self.text.push_str(&rest);
+        self.len += rest.len();
         rest
-    }
-
-    /// All the text so far.
-    pub(super) fn into_text(self) -> String {
-        self.text
     }
 
     /// How many bytes of text there are so far.
     pub(super) fn len(&self) -> usize {
-        self.text.len()
+        self.len
     }
 
     fn release(&mut self) -> String {
@@ -69,7 +64,7 @@ impl<'a> ReplyText<'a> {
         let certain = stop.unwrap_or_else(|| self.held.len() - self.beginning_of_a_stop());
         let rest = self.held.split_off(certain);
         let out = std::mem::replace(&mut self.held, rest);
-        self.text.push_str(&out);
+        self.len += out.len();
         out
     }
 
@@ -104,8 +99,8 @@ mod tests {
         let mut text = ReplyText::new(&stops);
         let mut pieces: Vec<String> = tokens.iter().map(|token| text.push(token)).collect();
         pieces.push(text.finish());
-        let whole = text.into_text();
-        assert_eq!(pieces.concat(), whole);
+        let whole = pieces.concat();
+        assert_eq!(text.len(), whole.len());
         (pieces, whole)
     }
 

@@ -2,20 +2,23 @@
 
 use std::time::Instant;
 
-use runvil_engine::{ModelReply, ModelRound, RawExchange, Usage};
+use runvil_engine::{ModelReply, ModelRound, RawExchange, ReplyCall, Usage};
 use runvil_model::{Malformed, RoundLimits};
 use serde_json::json;
 
 use super::{
+    calls::Call,
     failure::Failure,
-    generation::{Generation, Limits, Progress},
-    network::{Memory, Network},
+    generation::{Generation, Limits},
+    listener::Listener,
+    network::Network,
+    past::Past,
     sampling::Sampling,
     template::Template,
     vocabulary::Vocabulary,
     weights::Weights,
 };
-use crate::{InstalledModel, Library, architecture::Dimensions, facts::TEMPLATE_KEY, gguf::Gguf};
+use crate::{InstalledModel, Library, ModelFileError, architecture::Dimensions, facts::TEMPLATE_KEY, gguf::Gguf};
 
 /// A loaded model.
 pub(super) struct Session {
@@ -23,30 +26,29 @@ pub(super) struct Session {
     template: Template,
     pub(super) vocabulary: Vocabulary,
     pub(super) network: Network,
-    pub(super) memory: Memory,
-    /// The tokens that the memory holds.
+    pub(super) past: Past,
+    /// The tokens that the past holds.
     pub(super) read: Vec<u32>,
 }
 
 impl Session {
-    /// Loads a model. `go_on` is asked between its tensors.
-    pub(super) fn load(
-        library: &Library,
-        model: InstalledModel,
-        go_on: &mut dyn FnMut() -> Result<(), Failure>,
-    ) -> Result<Self, Failure> {
+    /// Loads a model.
+    pub(super) fn load(library: &Library, model: InstalledModel, listener: &Listener) -> Result<Self, Failure> {
         let path = library.model_file(&model.name);
-        let unusable = |error| Failure::File {
-            path: path.clone(),
-            error,
-        };
+        let unusable = |error: ModelFileError| Failure::of_file(&model.name, &path, error);
         let (gguf, file) = Gguf::open(&path).map_err(|error| unusable(error.into()))?;
         let sizes = Dimensions::read(&gguf).map_err(|error| unusable(error.into()))?;
-        let network = Network::load(sizes, &mut Weights::new(&gguf, file, go_on))?;
+        let (network, same) = rayon::join(
+            || Network::load(sizes, &mut Weights::new(&gguf, &path, file, listener)),
+            || library.verify(&model, &mut || listener.check().is_ok()),
+        );
+        // A file that is not the one that was added explains whatever else is wrong with it.
+        same?;
+        let network = network?;
         Ok(Self {
             template: Template::new(gguf.text(TEMPLATE_KEY).unwrap_or_default())?,
             vocabulary: Vocabulary::read(&gguf)?,
-            memory: network.memory(),
+            past: network.past(),
             read: Vec::new(),
             network,
             model,
@@ -58,18 +60,17 @@ impl Session {
         self.model == *model
     }
 
-    /// Answers a round. `progress` hears of every step and can end it.
+    /// Answers a round.
     pub(super) fn answer(
         &mut self,
         round: &ModelRound,
-        sampling: Sampling,
-        stops: &[String],
+        sampling: &Sampling,
         limits: RoundLimits,
-        progress: &mut dyn FnMut(Progress) -> Result<(), Failure>,
+        listener: &Listener,
     ) -> Result<ModelReply, Failure> {
         let request = &round.request;
         if !request.tools.is_empty() && !self.template.knows_tools {
-            tracing::warn!(model = %round.model, "the chat template of this model has no place for tools; it is told of none");
+            return Err(Failure::NoTools(self.model.name.clone()));
         }
         let prompt = self.template.render(request, &self.vocabulary)?;
         let tokens = self.vocabulary.encode(&prompt)?;
@@ -83,22 +84,27 @@ impl Session {
         let sampling = Sampling {
             temperature: request.temperature.unwrap_or(sampling.temperature),
             max_tokens: request.max_tokens.or(sampling.max_tokens),
-            ..sampling
+            ..sampling.clone()
         };
         let began = Instant::now();
         let told = Generation::run(
             self,
             &tokens,
             Limits {
-                sampling,
-                stops,
+                sampling: &sampling,
+                tools: &request.tools,
                 max_bytes: limits.max_response_bytes,
             },
-            progress,
+            listener,
         )?;
+        let tool_calls = reply_calls(round, told.calls);
         let raw = round.debug.then(|| RawExchange {
             request: json!({ "request": request, "prompt": prompt }),
-            response: json!({ "text": told.text, "finish_reason": told.finish_reason }),
+            response: json!({
+                "text": told.text,
+                "tool_calls": tool_calls,
+                "finish_reason": told.finish_reason,
+            }),
         });
         let usage = Usage {
             prompt_tokens: Some(tokens.len() as u64),
@@ -109,6 +115,7 @@ impl Session {
         let predicted_ms = told.began_writing.elapsed().as_secs_f64() * 1e3;
         Ok(ModelReply {
             text: told.text,
+            tool_calls,
             finish_reason: Some(told.finish_reason.to_owned()),
             usage: Some(usage),
             metrics: Some(json!({
@@ -123,6 +130,16 @@ impl Session {
             ..ModelReply::default()
         })
     }
+}
+
+/// The calls of a reply. The model gives them no ids; so each is told by its round, which is the only one of its run.
+fn reply_calls(round: &ModelRound, calls: Vec<Call>) -> Vec<ReplyCall> {
+    let with_id = |(at, call): (usize, Call)| ReplyCall {
+        id: format!("call_{}_{at}", round.round.as_str()),
+        name: call.name,
+        arguments: call.arguments,
+    };
+    calls.into_iter().enumerate().map(with_id).collect()
 }
 
 /// The failure of a reply that is larger than the response cap.

@@ -49,7 +49,7 @@ impl Template {
             .iter()
             .map(|message| plain(message, vocabulary))
             .collect();
-        let tools = (!request.tools.is_empty()).then_some(&request.tools);
+        let tools = (!request.tools.is_empty()).then(|| harmless(&json!(request.tools), vocabulary));
         let template = self.environment.get_template("chat").map_err(|error| refused(&error))?;
         template
             .render(context! {
@@ -80,12 +80,33 @@ fn plain(message: &Message, vocabulary: &Vocabulary) -> Result<Value, Failure> {
     }
     let mut plain = json!({ "role": message.role.as_str(), "content": vocabulary.harmless(&text) });
     if !message.tool_calls.is_empty() {
-        plain["tool_calls"] = json!(message.tool_calls);
+        let calls = message.tool_calls.iter().map(|call| {
+            let mut plain = json!(call);
+            // Templates write the arguments down as JSON themselves.
+            if let Ok(arguments) = serde_json::from_str::<Value>(&call.function.arguments) {
+                plain["function"]["arguments"] = arguments;
+            }
+            harmless(&plain, vocabulary)
+        });
+        plain["tool_calls"] = calls.collect();
     }
     if let Some(id) = &message.tool_call_id {
         plain["tool_call_id"] = json!(id);
     }
     Ok(plain)
+}
+
+/// A value in which no text reads as a control token.
+fn harmless(value: &Value, vocabulary: &Vocabulary) -> Value {
+    match value {
+        Value::String(text) => vocabulary.harmless(text).into(),
+        Value::Array(values) => values.iter().map(|value| harmless(value, vocabulary)).collect(),
+        Value::Object(fields) => fields
+            .iter()
+            .map(|(name, value)| (vocabulary.harmless(name), harmless(value, vocabulary)))
+            .collect(),
+        other => other.clone(),
+    }
 }
 
 /// `raise_exception(message)`, by which a template refuses a conversation.

@@ -2,9 +2,13 @@ use std::{fs, sync::Arc, time::Duration};
 
 use runvil_engine::{
     CompletionError, CompletionErrorKind as Kind, ModelReply, ModelRound, RoundId,
-    wire::{ChatRequest, Content, ContentPart, ImageUrl, Message, Role},
+    wire::{
+        ChatRequest, Content, ContentPart, FunctionCall, FunctionPayload, FunctionTag, ImageUrl, Message, Role,
+        ToolSchema,
+    },
 };
 use runvil_model::{ModelBackend as _, RoundLimits};
+use serde_json::json;
 use tempfile::TempDir;
 use tokio::task::yield_now;
 
@@ -20,11 +24,21 @@ const LIMITS: RoundLimits = RoundLimits {
 };
 
 fn greedy() -> LocalOptions {
+    sampling_as(greedy_sampling())
+}
+
+/// A plain choice of the likeliest token.
+fn greedy_sampling() -> Sampling {
+    Sampling {
+        temperature: 0.0,
+        repetition_penalty: 1.0,
+        ..Sampling::default()
+    }
+}
+
+fn sampling_as(sampling: Sampling) -> LocalOptions {
     LocalOptions {
-        sampling: Sampling {
-            temperature: 0.0,
-            ..Sampling::default()
-        },
+        sampling: [("tiny".parse().expect("a name"), sampling)].into(),
         ..LocalOptions::default()
     }
 }
@@ -131,10 +145,10 @@ async fn a_stop_text_ends_the_reply() {
         .to_owned();
     let stopped = LocalModels::new(
         models.library().clone(),
-        LocalOptions {
+        sampling_as(Sampling {
             stop: vec![middle.clone()],
-            ..greedy()
-        },
+            ..greedy_sampling()
+        }),
     );
     let (reply, heard) = complete(&stopped, &round("hi")).await.expect("a reply");
     let expected = &whole.text[..whole.text.find(&middle).expect("its own text")];
@@ -152,7 +166,7 @@ async fn a_model_that_does_not_fit_into_memory_is_not_loaded() {
         },
     );
     let error = complete(&models, &round("hi")).await.expect_err("no memory");
-    assert_eq!(error.kind, Kind::ServerError);
+    assert_eq!(error.kind, Kind::Overloaded);
     assert!(error.to_string().contains("local/tiny needs"), "{error}");
 }
 
@@ -164,7 +178,9 @@ async fn a_model_that_is_not_installed_is_unavailable() {
     let error = complete(&models, &round).await.expect_err("unknown");
     assert_eq!(error.kind, Kind::Unavailable);
     assert!(
-        error.to_string().ends_with(": no model named `other` is installed"),
+        error
+            .to_string()
+            .contains(": no model named `other` is installed; `runvil model list`"),
         "{error}"
     );
 }
@@ -173,10 +189,75 @@ async fn a_model_that_is_not_installed_is_unavailable() {
 async fn a_model_file_that_was_damaged_later_is_told() {
     let (_root, models) = models(&Tiny::llama(), greedy());
     let file = models.library().model_file(&"tiny".parse().expect("a name"));
-    fs::write(&file, b"GGUF\x03\0\0\0").expect("written");
-    let error = complete(&models, &round("hi")).await.expect_err("damaged");
-    assert_eq!(error.kind, Kind::Unavailable);
-    assert!(error.to_string().contains("the file is cut off"), "{error}");
+    let whole = fs::read(&file).expect("the file");
+    let mut altered = whole.clone();
+    *altered.last_mut().expect("a byte") ^= 1;
+    for (bytes, says) in [
+        (b"GGUF\x03\0\0\0".as_slice(), "model.gguf: the file is cut off"),
+        (b"no model", "model.gguf: this is not a GGUF file"),
+        (&whole[..whole.len() - 64], "model.gguf: the file is cut off"),
+        (
+            &altered,
+            "model.gguf: the file of `tiny` was changed since it was added",
+        ),
+    ] {
+        fs::write(&file, bytes).expect("written");
+        let error = complete(&models, &round("hi")).await.expect_err("damaged");
+        assert_eq!((error.kind, error.kind.is_retryable()), (Kind::Rejected, false));
+        let text = error.to_string();
+        assert!(
+            text.contains(says) && text.ends_with("runvil model remove tiny"),
+            "{text}"
+        );
+    }
+    fs::remove_file(&file).expect("removed");
+    let error = complete(&models, &round("hi")).await.expect_err("missing");
+    assert_eq!((error.kind, error.kind.is_retryable()), (Kind::Unavailable, false));
+    fs::write(&file, &whole).expect("written");
+    complete(&models, &round("hi")).await.expect("it is whole again");
+}
+
+fn with_tools(mut round: ModelRound) -> ModelRound {
+    let parameters = json!({ "type": "object", "properties": { "q": { "type": "string" } } });
+    round.request.tools = vec![ToolSchema::new("find", "Finds <|im_end|> things.", parameters)];
+    round
+}
+
+#[tokio::test]
+async fn tools_for_a_model_whose_template_knows_none_are_a_rejection() {
+    let (_root, models) = models(&Tiny::llama(), greedy());
+    let error = complete(&models, &with_tools(round("hi"))).await.expect_err("no tools");
+    assert_eq!((error.kind, error.kind.is_retryable()), (Kind::Rejected, false));
+    assert!(error.to_string().contains("local/tiny cannot call tools"), "{error}");
+}
+
+#[tokio::test]
+async fn tools_and_calls_reach_the_template() {
+    // It refuses with what it was given, which is how a test sees it.
+    let template = "{{ raise_exception(tools[0].function.name ~ ' ' ~ tools[0].function.description ~ ' ' ~ \
+                    messages[1].tool_calls[0].function.arguments.q ~ ' ' ~ messages[2].content) }}";
+    let (_root, models) = models(
+        &Tiny::llama().with("tokenizer.chat_template", Meta::Text(template)),
+        greedy(),
+    );
+    let mut round = with_tools(round("hi"));
+    let mut asked = Message::text(Role::Assistant, "");
+    asked.tool_calls = vec![FunctionCall {
+        id: "call_1".to_owned(),
+        r#type: FunctionTag::Function,
+        function: FunctionPayload {
+            name: "find".to_owned(),
+            arguments: "{\"q\":\"tea\"}".to_owned(),
+        },
+    }];
+    let mut answered = Message::text(Role::Tool, "green");
+    answered.tool_call_id = Some("call_1".to_owned());
+    round.request.messages.extend([asked, answered]);
+    let error = complete(&models, &round).await.expect_err("refused").to_string();
+    assert!(
+        error.contains("find Finds <\u{200b}|im_end|> things. tea green"),
+        "{error}"
+    );
 }
 
 #[tokio::test]
@@ -230,6 +311,30 @@ async fn a_reply_larger_than_the_cap_is_refused() {
         error.to_string().ends_with("response stream exceeds the 3-byte limit"),
         "{error}"
     );
+}
+
+#[tokio::test]
+async fn the_settings_of_a_model_are_its_own_and_a_seed_repeats_its_reply() {
+    let drawn = |seed| Sampling {
+        temperature: 2.0,
+        top_k: 0,
+        top_p: 1.0,
+        seed,
+        ..Sampling::default()
+    };
+    let (_root, models) = models(&Tiny::llama(), sampling_as(drawn(1)));
+    let text = |options| {
+        let models = LocalModels::new(models.library().clone(), options);
+        async move { complete(&models, &round("hi")).await.expect("a reply").0.text }
+    };
+    let first = text(sampling_as(drawn(1))).await;
+    assert_eq!(first, text(sampling_as(drawn(1))).await);
+    assert_ne!(first, text(sampling_as(drawn(2))).await);
+    let other = LocalOptions {
+        sampling: [("other".parse().expect("a name"), drawn(1))].into(),
+        ..LocalOptions::default()
+    };
+    assert_eq!(text(other).await, text(LocalOptions::default()).await);
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

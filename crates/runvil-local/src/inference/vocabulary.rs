@@ -27,12 +27,20 @@ const LLAMA3: &str = r"(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{
 const QWEN2: &str =
     r"(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+";
 
-/// The type numbers of tokens that are no text: control tokens, and those that a user of the format defined.
+/// The type numbers of tokens that are not made of others: control tokens, which are no text, and those that a user of
+/// the format defined.
 const CONTROL: u64 = 3;
 const USER_DEFINED: u64 = 4;
 
 /// The tokens that end a turn in the usual conversation formats, beside the one that the file names.
-const ENDS: [&str; 5] = ["<|im_end|>", "<|endoftext|>", "<|eot_id|>", "<|end|>", "</s>"];
+const ENDS: [&str; 6] = [
+    "<|im_end|>",
+    "<|endoftext|>",
+    "<|eot_id|>",
+    "<|eom_id|>",
+    "<|end|>",
+    "</s>",
+];
 
 /// The vocabulary of a model.
 pub(super) struct Vocabulary {
@@ -49,7 +57,8 @@ pub(super) struct Vocabulary {
 impl Vocabulary {
     pub(super) fn read(gguf: &Gguf) -> Result<Self, Failure> {
         let tokens = texts(gguf, "tokenizer.ggml.tokens")?;
-        let controls = special(gguf, &tokens);
+        let kinds = Kinds::read(gguf);
+        let controls = kinds.tokens(&tokens, &[CONTROL, USER_DEFINED]);
         let mut tokenizer = Tokenizer::new(bpe(gguf, &tokens)?);
         let splitting = gguf.text("tokenizer.ggml.pre").unwrap_or("default");
         tokenizer.with_pre_tokenizer(Some(splitter(splitting)?));
@@ -63,13 +72,11 @@ impl Vocabulary {
             .map(|token| AddedToken::from(token.clone(), true))
             .collect();
         tokenizer.add_special_tokens(added).map_err(computation)?;
-        let is_control: BTreeSet<&str> = controls.iter().map(String::as_str).collect();
-        let bytes = tokens.iter().map(|token| {
-            if is_control.contains(token.as_str()) {
-                Vec::new()
-            } else {
-                token_bytes(token)
-            }
+        let bytes = tokens.iter().enumerate().map(|(at, token)| match kinds.of(at) {
+            Some(CONTROL) => Vec::new(),
+            // Such as the tags of a tool call: a text that is one token.
+            Some(USER_DEFINED) => token.clone().into_bytes(),
+            _ => token_bytes(token),
         });
         let id = |key: &str| {
             let id = gguf.count(key).and_then(|id| u32::try_from(id).ok());
@@ -174,16 +181,25 @@ fn splitter(name: &str) -> Result<PreTokenizerWrapper, Failure> {
     })
 }
 
-/// The tokens that are no text.
-fn special(gguf: &Gguf, tokens: &[String]) -> Vec<String> {
-    let kinds = gguf.metadata.get("tokenizer.ggml.token_type").and_then(Value::as_list);
-    let kinds = kinds.unwrap_or_default().iter().map(Value::as_count);
-    tokens
-        .iter()
-        .zip(kinds)
-        .filter(|(_, kind)| matches!(kind, Some(CONTROL | USER_DEFINED)))
-        .map(|(token, _)| token.clone())
-        .collect()
+/// The type numbers of the tokens.
+struct Kinds(Vec<Option<u64>>);
+
+impl Kinds {
+    fn read(gguf: &Gguf) -> Self {
+        let kinds = gguf.metadata.get("tokenizer.ggml.token_type").and_then(Value::as_list);
+        Self(kinds.unwrap_or_default().iter().map(Value::as_count).collect())
+    }
+
+    fn of(&self, token: usize) -> Option<u64> {
+        self.0.get(token).copied().flatten()
+    }
+
+    /// The tokens of some kinds.
+    fn tokens(&self, tokens: &[String], wanted: &[u64]) -> Vec<String> {
+        let is_wanted = |at: usize| self.of(at).is_some_and(|kind| wanted.contains(&kind));
+        let tokens = tokens.iter().enumerate().filter(|(at, _)| is_wanted(*at));
+        tokens.map(|(_, token)| token.clone()).collect()
+    }
 }
 
 /// The bytes of a token, which the vocabulary writes as one character for each byte.

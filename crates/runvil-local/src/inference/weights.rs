@@ -1,15 +1,15 @@
 //! The weights of a model, read from its file.
 
-use std::{fs::File, sync::Arc};
+use std::{fs::File, path::Path};
 
 use candle_core::{
-    Device, Tensor,
-    quantized::{GgmlDType, QMatMul, QTensor, ggml_file::qtensor_from_ggml},
+    Device,
+    quantized::{GgmlDType, QTensor, ggml_file::qtensor_from_ggml},
 };
 
-use super::failure::Failure;
+use super::{failure::Failure, listener::Listener, matrix::Matrix};
 use crate::{
-    GgufError, Unsupported,
+    Unsupported,
     facts::loaded_kind,
     gguf::{Gguf, TensorKind},
 };
@@ -17,59 +17,57 @@ use crate::{
 /// Reads the weights of a model one after the other.
 pub(super) struct Weights<'a> {
     gguf: &'a Gguf,
+    path: &'a Path,
     file: File,
-    /// Called before each tensor; its refusal ends the loading.
-    go_on: &'a mut dyn FnMut() -> Result<(), Failure>,
+    listener: &'a Listener,
 }
 
 impl<'a> Weights<'a> {
-    pub(super) fn new(gguf: &'a Gguf, file: File, go_on: &'a mut dyn FnMut() -> Result<(), Failure>) -> Self {
-        Self { gguf, file, go_on }
+    pub(super) fn new(gguf: &'a Gguf, path: &'a Path, file: File, listener: &'a Listener) -> Self {
+        Self {
+            gguf,
+            path,
+            file,
+            listener,
+        }
     }
 
     /// A matrix to multiply with.
-    pub(super) fn matrix(&mut self, name: &str) -> Result<QMatMul, Failure> {
-        Ok(QMatMul::from_qtensor(self.packed(name)?)?)
+    pub(super) fn matrix(&mut self, name: &str) -> Result<Matrix, Failure> {
+        let (tensor, kind) = self.packed(name)?;
+        Matrix::new(tensor, loaded_kind(kind) == TensorKind::Q8_0)
+    }
+
+    /// A matrix that not every model has.
+    pub(super) fn matrix_if_any(&mut self, name: &str) -> Result<Option<Matrix>, Failure> {
+        self.has(name).then(|| self.matrix(name)).transpose()
     }
 
     /// A tensor in full width, such as a norm or a bias.
-    pub(super) fn full(&mut self, name: &str) -> Result<Tensor, Failure> {
-        Ok(self.packed(name)?.dequantize(&Device::Cpu)?)
+    pub(super) fn full(&mut self, name: &str) -> Result<Vec<f32>, Failure> {
+        let (tensor, _) = self.packed(name)?;
+        Ok(tensor.dequantize(&Device::Cpu)?.flatten_all()?.to_vec1()?)
     }
 
     /// A tensor in full width that not every model has.
-    pub(super) fn full_if_any(&mut self, name: &str) -> Result<Option<Tensor>, Failure> {
-        self.gguf
-            .tensors
-            .contains_key(name)
-            .then(|| self.full(name))
-            .transpose()
+    pub(super) fn full_if_any(&mut self, name: &str) -> Result<Option<Vec<f32>>, Failure> {
+        self.has(name).then(|| self.full(name)).transpose()
     }
 
-    /// The table of the tokens, and the matrix that scores them, which is the same one in small models.
-    pub(super) fn tokens(&mut self) -> Result<(Arc<QTensor>, QMatMul), Failure> {
-        let table = Arc::new(self.packed("token_embd.weight")?);
-        let output = if self.gguf.tensors.contains_key("output.weight") {
-            self.matrix("output.weight")?
-        } else {
-            QMatMul::from_arc(Arc::clone(&table))?
-        };
-        Ok((table, output))
+    fn has(&self, name: &str) -> bool {
+        self.gguf.tensors.contains_key(name)
     }
 
-    fn packed(&mut self, name: &str) -> Result<QTensor, Failure> {
-        (self.go_on)()?;
+    fn packed(&mut self, name: &str) -> Result<(QTensor, TensorKind), Failure> {
+        self.listener.go_on()?;
         let missing = || Failure::Computation(Unsupported::Tensor(name.to_owned()).to_string());
         let tensor = self.gguf.tensors.get(name).ok_or_else(missing)?;
-        let bytes = Gguf::bytes(&mut self.file, tensor).map_err(|error| {
-            Failure::Computation(format!("the tensor `{name}` cannot be read: {}", GgufError::Io(error)))
+        let bytes = Gguf::bytes(&mut self.file, tensor).map_err(|error| Failure::Disk {
+            path: self.path.to_owned(),
+            error,
         })?;
         let packed = qtensor_from_ggml(candle_kind(tensor.kind), &bytes, tensor.shape.clone(), &Device::Cpu)?;
-        let wanted = loaded_kind(tensor.kind);
-        if wanted == TensorKind::Q8_0 && tensor.kind != wanted {
-            return Ok(QTensor::quantize(&packed.dequantize(&Device::Cpu)?, GgmlDType::Q8_0)?);
-        }
-        Ok(packed)
+        Ok((packed, tensor.kind))
     }
 }
 
