@@ -23,7 +23,7 @@ mod when;
 use std::sync::Arc;
 
 use runvil_lua::{
-    Helper, Nulls, Vm,
+    Helper, Nulls, Text, Vm,
     mlua::{self, IntoLuaMulti, Lua, LuaString, MultiValue},
 };
 
@@ -75,7 +75,7 @@ pub(crate) fn install(vm: &Vm, context: &Arc<SectionContext>, var: &serde_json::
     let own = Arc::clone(context);
     vm.lazy_globals(&["untrusted"], move |lua| {
         let own = Arc::clone(&own);
-        let wrap = move |_: &Lua, text: String| Ok(untrusted::wrap(&own.run.nonce, &text));
+        let wrap = move |_: &Lua, text: String| Ok(Text(untrusted::wrap(&own.run.nonce, &text)));
         lua.create_function(wrap)?.into_lua_multi(lua)
     })?;
     if context.run.facts.ui.is_some() {

@@ -16,6 +16,11 @@ use scan::{Piece, Scanner};
 /// Where a placeholder's value comes from. A render asks for each at most once per placeholder, at the moment that it
 /// needs it.
 pub(crate) trait Sources {
+    /// Whether a text that has come to so many bytes may go on.
+    ///
+    /// # Errors
+    /// The run was cancelled, or the text can no longer fit into the section's memory.
+    fn check(&self, length: usize) -> Result<(), Failure>;
     /// The chain's argument string.
     fn args(&self) -> &str;
     /// The chain's parsed arguments, `None` for nil.
@@ -49,6 +54,7 @@ pub(crate) fn substitute(prose: &str, sources: &impl Sources) -> Result<String, 
             Piece::Placeholder { path, offset } => text.push_str(&resolve(&Path::new(path), offset, sources)?),
             Piece::Unclosed { offset } => return Err(SubstitutionError::unclosed(offset).into()),
         }
+        sources.check(text.len())?;
     }
     Ok(text)
 }
@@ -111,6 +117,10 @@ mod tests {
     }
 
     impl Sources for Fixed {
+        fn check(&self, _: usize) -> Result<(), Failure> {
+            Ok(())
+        }
+
         fn args(&self) -> &'static str {
             "Acme {{ args }}"
         }

@@ -39,23 +39,27 @@ pub(crate) fn wrap(nonce: &str, text: &str) -> String {
 
 /// Takes the force out of markup, in one scan from left to right.
 fn encode(nonce: &str, text: &str) -> String {
+    let (lead, tail) = nonce.split_at(1);
     let mut body = String::with_capacity(text.len());
     let mut rest = text;
-    while let Some(first) = rest.chars().next() {
-        if rest.starts_with(nonce) {
-            body.push(first);
-            body.push(' ');
-            body.push_str(&nonce[1..]);
-            rest = &rest[nonce.len()..];
+    while let Some(at) = rest.find(|found: char| matches!(found, '<' | '[') || lead.starts_with(found)) {
+        let (plain, found) = rest.split_at(at);
+        body.push_str(plain);
+        // What was looked for is one byte long.
+        let (first, behind) = found.split_at(1);
+        rest = behind;
+        if let Some(behind_nonce) = found.strip_prefix(nonce) {
+            body.extend([lead, " ", tail]);
+            rest = behind_nonce;
             continue;
         }
         match first {
-            '<' => body.push_str("&lt;"),
-            '[' if opens_marker(&rest[1..]) => body.push_str("[ "),
-            plain => body.push(plain),
+            "<" => body.push_str("&lt;"),
+            "[" if opens_marker(behind) => body.push_str("[ "),
+            plain => body.push_str(plain),
         }
-        rest = &rest[first.len_utf8()..];
     }
+    body.push_str(rest);
     body
 }
 

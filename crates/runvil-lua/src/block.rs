@@ -111,10 +111,7 @@ impl Block {
         raw::forget_origins(lua)?;
         let (succeeds, mut values) = match answer(lua, with) {
             Ok(values) => (true, values),
-            Err(error) => {
-                let value = Failure::from_native(&error).into_error_value(lua)?;
-                (false, MultiValue::from_iter([Value::Table(value)]))
-            }
+            Err(error) => (false, MultiValue::from_iter([Value::Table(error_value(lua, &error)?)])),
         };
         values.push_front(Value::Boolean(succeeds));
         Ok(values)
@@ -137,6 +134,13 @@ fn answer(lua: &Lua, with: Resume) -> mlua::Result<MultiValue> {
         Resume::Build(build) => counted(lua, (build.0)(lua)?),
         Resume::Raise(failure) => Err(failure.into()),
     }
+}
+
+/// The error value to raise. One that does not fit under the memory ceiling gives way to a small one, which says so.
+fn error_value(lua: &Lua, error: &mlua::Error) -> mlua::Result<Table> {
+    Failure::from_native(error)
+        .into_error_value(lua)
+        .or_else(|refused| Failure::from_native(&refused).into_error_value(lua))
 }
 
 /// Puts strings on the Lua heap, where the memory ceiling counts them: one that was made of a Rust `String` is not.

@@ -29,7 +29,7 @@ pub use self::chunk::{Chunk, CompileError, Compiler};
 pub use self::entries::ordered_pairs;
 pub use self::failure::{Failure, FieldValue, LUA_KIND, Origin};
 pub use self::helper::Helper;
-pub use self::json::{NotJson, Nulls, Problem, ToJsonError, from_json, to_json, type_name};
+pub use self::json::{NotJson, Nulls, Problem, ToJsonError, from_json, out_of_memory, to_json, type_name};
 pub use self::log::{LogRefusal, log_function};
 pub use self::script::Script;
 pub use self::seal::Seal;

@@ -4,11 +4,12 @@ use std::sync::Arc;
 
 use runvil_lua::{
     Vm,
-    mlua::{self, Lua, Value},
+    mlua::{self, Lua, LuaString, Value},
 };
 
 use super::{facts, read_var};
 use crate::{
+    Failure,
     section::SectionContext,
     subst::{Global, Sources, substitute},
 };
@@ -21,7 +22,8 @@ const READ_ONLY: &str = "prose is read-only: assign to `var` or a section global
 pub(crate) struct PendingProse {
     /// `None` before any block has started.
     source: Option<Arc<str>>,
-    rendered: Option<String>,
+    /// On the Lua heap, where the memory ceiling counts it.
+    rendered: Option<LuaString>,
 }
 
 impl PendingProse {
@@ -43,7 +45,7 @@ pub(super) fn install(vm: &Vm, context: &Arc<SectionContext>) -> mlua::Result<()
 }
 
 /// Reads the prose, and renders it if nothing read it before. A failed render is not remembered.
-fn read(lua: &Lua, context: &Arc<SectionContext>) -> mlua::Result<Option<String>> {
+fn read(lua: &Lua, context: &Arc<SectionContext>) -> mlua::Result<Option<LuaString>> {
     let (source, rendered) = {
         let prose = &context.state().prose;
         (prose.source.clone(), prose.rendered.clone())
@@ -61,6 +63,7 @@ fn read(lua: &Lua, context: &Arc<SectionContext>) -> mlua::Result<Option<String>
             var: &var,
         },
     )?;
+    let text = lua.create_string(text)?;
     context.state().prose.rendered = Some(text.clone());
     Ok(Some(text))
 }
@@ -73,6 +76,17 @@ struct SectionSources<'a> {
 }
 
 impl Sources for SectionSources<'_> {
+    fn check(&self, length: usize) -> Result<(), Failure> {
+        let run = &self.context.run;
+        if run.cancel.is_cancelled() {
+            return Err(Failure::Interrupted);
+        }
+        if length as u64 > run.facts.limits.lua_memory_bytes {
+            return Err(Failure::lua(runvil_lua::out_of_memory().to_string()));
+        }
+        Ok(())
+    }
+
     fn args(&self) -> &str {
         &self.context.args.text
     }

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use runvil_lua::mlua::IntoLuaMulti;
+use runvil_lua::{Text, mlua::IntoLuaMulti};
 
 use super::{
     FanoutRequest, SpawnRequest,
@@ -98,7 +98,7 @@ impl Run {
         for (arm, member) in arms.ids.iter().zip(&arms.members) {
             let result = self.deliver_task(id, arm).into_result();
             completed.push(result.is_ok());
-            texts.push(result.unwrap_or_else(|_| exhausted_stub(member)));
+            texts.push(Text(result.unwrap_or_else(|_| exhausted_stub(member))));
         }
         Reply::build(move |lua| (texts, completed).into_lua_multi(lua))
     }

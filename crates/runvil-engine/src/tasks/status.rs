@@ -1,6 +1,6 @@
 //! Checking on a task (book: Reading a status with `tasks.status`).
 
-use runvil_lua::mlua::IntoLuaMulti;
+use runvil_lua::{Text, mlua::IntoLuaMulti};
 
 use super::{Waiting, table::TaskState};
 use crate::{
@@ -68,17 +68,17 @@ impl StatusReport {
     pub(super) fn into_reply(self) -> Reply {
         Reply::build(move |lua| {
             let table = lua.create_table_with_capacity(0, 10)?;
-            table.raw_set("target", self.target)?;
+            table.raw_set("target", self.target.as_str())?;
             table.raw_set("origin", self.origin.as_str())?;
             table.raw_set("state", self.state)?;
             table.raw_set("ok", self.ok)?;
-            table.raw_set("section", self.section)?;
+            table.raw_set("section", self.section.as_deref())?;
             table.raw_set("blocked", self.blocked)?;
             table.raw_set("turns", self.turns)?;
-            let tasks = self.tasks.iter().map(ToString::to_string);
+            let tasks = self.tasks.iter().map(|task| Text(task.to_string()));
             table.raw_set("tasks", lua.create_sequence_from(tasks)?)?;
             table.raw_set("depth", self.depth)?;
-            table.raw_set("note", self.note)?;
+            table.raw_set("note", self.note.as_deref())?;
             table.into_lua_multi(lua)
         })
     }

@@ -2,7 +2,10 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use runvil_lua::mlua::{IntoLua, IntoLuaMulti, Lua, MultiValue, Result as LuaResult, Value};
+use runvil_lua::{
+    Text,
+    mlua::{IntoLua, IntoLuaMulti, Lua, MultiValue, Result as LuaResult, Value},
+};
 
 use super::{Seconds, WaitRequest, Waiting, fanout::Arms, model::Awaiting, table::TaskState};
 use crate::{
@@ -309,7 +312,7 @@ fn nothing_in_time() -> Reply {
 /// One entry of what `tasks.join` returns.
 fn entry(lua: &Lua, task: &ChainId, result: &Result<String, Failure>) -> LuaResult<Value> {
     let entry = lua.create_table_with_capacity(0, 3)?;
-    entry.raw_set("task", task.to_string())?;
+    entry.raw_set("task", Text(task.to_string()))?;
     entry.raw_set("ok", result.is_ok())?;
     entry.raw_set("result", result_value(lua, result)?)?;
     Ok(Value::Table(entry))

@@ -1,7 +1,7 @@
 //! Calls of Pack tools: one from a script, or the catalog calls of a model round together (book: How the model's tool
 //! calls run).
 
-use runvil_lua::mlua::IntoLuaMulti;
+use runvil_lua::{Text, mlua::IntoLuaMulti};
 use runvil_vfs::Identity;
 use serde_json::Value;
 
@@ -271,7 +271,10 @@ impl Run {
             .map(|call| call.map(|landed| landed.text))
             .collect();
         Some(match texts {
-            Ok(texts) => Reply::build(move |lua| lua.create_sequence_from(texts)?.into_lua_multi(lua)),
+            Ok(texts) => Reply::build(move |lua| {
+                lua.create_sequence_from(texts.into_iter().map(Text))?
+                    .into_lua_multi(lua)
+            }),
             Err(failure) => failure.into(),
         })
     }

@@ -101,8 +101,9 @@ impl From<Stop> for ToJsonError {
     }
 }
 
-/// Lua's own text for an allocation that was refused.
-pub(super) fn out_of_memory() -> mlua::Error {
+/// Lua's own error for an allocation that was refused, for what is built outside of its heap.
+#[must_use]
+pub fn out_of_memory() -> mlua::Error {
     mlua::Error::MemoryError("not enough memory".to_owned())
 }
 

@@ -13,7 +13,7 @@ mod tables;
 mod tape;
 mod walk;
 
-pub use self::convert::{Nulls, ToJsonError, from_json, to_json, type_name};
+pub use self::convert::{Nulls, ToJsonError, from_json, out_of_memory, to_json, type_name};
 pub(crate) use self::convert::{to_json_within, to_tape};
 pub(crate) use self::library::library;
 pub(crate) use self::path::{Step, render as render_path};

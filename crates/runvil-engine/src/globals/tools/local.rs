@@ -3,8 +3,9 @@
 
 use std::{collections::BTreeMap, sync::Arc};
 
-use runvil_lua::mlua::{
-    self, Function, IntoLuaMulti, Lua, MetaMethod, MultiValue, Table, UserData, UserDataMethods, Value,
+use runvil_lua::{
+    Text,
+    mlua::{self, Function, IntoLuaMulti, Lua, MetaMethod, MultiValue, Table, UserData, UserDataMethods, Value},
 };
 
 use super::{internal, offer, set};
@@ -139,7 +140,7 @@ impl UserData for RunningHandler {
 }
 
 /// Takes what a handler returned as the call's result: `(alias, call id, round, value)`.
-fn accept(context: &SectionContext, given: &MultiValue) -> Result<String, Failure> {
+fn accept(context: &SectionContext, given: &MultiValue) -> Result<Text<String>, Failure> {
     let text = |place: usize| {
         given
             .get(place)
@@ -162,5 +163,5 @@ fn accept(context: &SectionContext, given: &MultiValue) -> Result<String, Failur
         content: content.clone(),
     };
     context.report(result);
-    Ok(content)
+    Ok(Text(content))
 }
