@@ -44,7 +44,7 @@ mod without_models {
     use runvil_engine::ModelInfo;
     use runvil_model::ModelBackend;
 
-    use crate::exit::Fault;
+    use crate::{config::Config, exit::Fault};
 
     /// The embedded models; none in this build.
     pub(crate) fn list() -> Result<Vec<ModelInfo>, Fault> {
@@ -52,7 +52,10 @@ mod without_models {
     }
 
     /// The backend of a run: the gateway's alone.
-    pub(crate) fn backend(gateway: Option<Arc<dyn ModelBackend>>) -> Result<Option<Arc<dyn ModelBackend>>, Fault> {
+    pub(crate) fn backend(
+        gateway: Option<Arc<dyn ModelBackend>>,
+        _: &Config,
+    ) -> Result<Option<Arc<dyn ModelBackend>>, Fault> {
         Ok(gateway)
     }
 }
@@ -91,16 +94,19 @@ mod with_models {
 
     /// The backend of a run: embedded models answer their rounds, as the configuration sets them up, and the gateway all
     /// others.
-    pub(crate) fn backend(gateway: Option<Arc<dyn ModelBackend>>) -> Result<Option<Arc<dyn ModelBackend>>, Fault> {
+    pub(crate) fn backend(
+        gateway: Option<Arc<dyn ModelBackend>>,
+        config: &Config,
+    ) -> Result<Option<Arc<dyn ModelBackend>>, Fault> {
         Ok(Some(Arc::new(Routed {
             gateway,
-            local: LocalModels::new(library()?, options(Config::load()?.models)?),
+            local: LocalModels::new(library()?, options(&config.models)?),
         })))
     }
 
-    fn options(configured: Configured) -> Result<LocalOptions, Fault> {
+    fn options(configured: &Configured) -> Result<LocalOptions, Fault> {
         let mut options = LocalOptions::default();
-        for (name, model) in configured.0 {
+        for (name, model) in &configured.0 {
             let name: LocalName = name.0.parse().map_err(|error: InvalidName| {
                 Fault::usage(format_args!("[models.\"local/{}\"]: {error}", name.0.escape_debug()))
                     .with_help("correct the configuration file: `runvil model list` shows what is installed")
@@ -115,7 +121,7 @@ mod with_models {
                     repetition_penalty: model.repetition_penalty.unwrap_or(usual.repetition_penalty),
                     seed: model.seed.unwrap_or(usual.seed),
                     max_tokens: model.max_tokens.or(usual.max_tokens),
-                    stop: model.stop.unwrap_or(usual.stop),
+                    stop: model.stop.clone().unwrap_or(usual.stop),
                 },
             );
         }

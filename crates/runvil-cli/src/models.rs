@@ -155,7 +155,7 @@ pub(crate) async fn access(
     named: Option<&str>,
     declares_roles: bool,
 ) -> Result<ModelAccess, Fault> {
-    let backend = local::backend(gate.map(|gate| Arc::clone(&gate.backend)))?;
+    let backend = local::backend(gate.map(|gate| Arc::clone(&gate.backend)), config)?;
     let name = named.or(config.model.id.as_deref()).map(without_server);
     let current = match (gate, name) {
         // Without roles nothing of the prompt can ask for a model.

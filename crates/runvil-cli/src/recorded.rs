@@ -22,16 +22,9 @@ pub(crate) fn state(database: &Database, run: &RunSummary) -> Result<&'static st
     }
 }
 
-/// When the run began, in UTC milliseconds since the Unix epoch. A fork draws the start instant of its parent, and began
-/// when its own id was drawn.
-pub(crate) fn began(run: &RunSummary) -> i64 {
-    let drawn = run.parent.and_then(|_| run.id.drawn_at());
-    drawn.unwrap_or(run.started_at)
-}
-
 /// How long the run took, in microseconds.
 pub(crate) fn took(run: &RunSummary) -> Option<i64> {
-    Some(run.ended_at?.saturating_sub(began(run).saturating_mul(1_000)))
+    Some(run.ended_at?.saturating_sub(run.started_at.saturating_mul(1_000)))
 }
 
 /// A token count; one that holds less than everything ends in `+?`.
@@ -51,7 +44,7 @@ pub(crate) fn to_json(run: &RunSummary, state: &str) -> Value {
         "prompt": run.prompt_name,
         "prompt_hash": run.prompt_hash,
         "file": run.file,
-        "started_at": when::utc(began(run).saturating_mul(1_000)),
+        "started_at": when::utc(run.started_at.saturating_mul(1_000)),
         "ended_at": run.ended_at.and_then(when::utc),
         "took_us": took(run),
         "outcome": run.outcome.map(runvil_record::OutcomeKind::as_str),

@@ -176,11 +176,11 @@ impl Known {
     }
 
     /// A Host like the one that the run was recorded on.
-    pub(crate) fn host(&self, gate: Option<&Gate>, hold: &Hold, debug: bool) -> Result<Host, Fault> {
+    pub(crate) fn host(&self, config: &Config, gate: Option<&Gate>, hold: &Hold, debug: bool) -> Result<Host, Fault> {
         let facts = &self.start().facts;
         let search: Arc<dyn SearchProvider> = Arc::new(Gate::search(gate));
         let models = ModelAccess {
-            backend: local::backend(gate.map(Gate::backend))?,
+            backend: local::backend(gate.map(Gate::backend), config)?,
             current: self.start().model.clone(),
         };
         Host::builder()

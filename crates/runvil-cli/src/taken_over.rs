@@ -2,7 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use runvil_engine::{EffectId, EffectKind};
+use runvil_engine::EffectId;
+use runvil_harness::is_same_kind;
 use runvil_record::{Parent, RecordError, RecordedEffect};
 
 use crate::{exit::Fault, repeat::Known};
@@ -66,15 +67,5 @@ fn agrees(own: &RecordedEffect, followed: &RecordedEffect, until: EffectId) -> O
         // Another answer for the last effect may have been given, too.
         None if is_same && !own.dropped && (known || id == until) => Some(false),
         _ => None,
-    }
-}
-
-fn is_same_kind(one: &EffectKind, other: &EffectKind) -> bool {
-    match (one, other) {
-        (EffectKind::ModelRound(_), EffectKind::ModelRound(_))
-        | (EffectKind::Timer { .. }, EffectKind::Timer { .. }) => true,
-        (EffectKind::ToolCall(one), EffectKind::ToolCall(other)) => one.tool == other.tool,
-        (EffectKind::Store(one), EffectKind::Store(other)) => one.op.name() == other.op.name(),
-        _ => false,
     }
 }

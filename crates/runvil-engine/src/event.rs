@@ -11,7 +11,8 @@ use crate::{ChainId, RoundId, effect::present};
 pub struct Provenance {
     /// The reporting task; `0` is the main walk, and parse events count to it.
     pub task: ChainId,
-    /// Counted from 0 within the task. Independent of how tasks interleave.
+    /// Counted from 0 within the task. A task that starts counts to its owner, at the moment it gets a slot; but for those
+    /// events, the order hangs on nothing that other tasks do.
     pub sequence: u64,
 }
 

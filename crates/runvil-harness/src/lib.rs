@@ -41,7 +41,7 @@ pub use origin::{Origin, Seed, SystemOrigin};
 pub use packs::RosterEntry;
 pub use perform::Performer;
 pub use prepare::{Preparation, Prepared, prepare};
-pub use replay::{Divergence, Part, Recorded, ReplayError, Replayed, replay, replay_watched};
+pub use replay::{Divergence, Part, Recorded, ReplayError, Replayed, is_same_kind, replay, replay_watched};
 pub use report::{OutputError, RunRecord, RunReport};
 pub use requirements::{MissingService, RequirementsReport, UnavailablePack};
 pub use resume::{ChangedFile, Continuation, FileIs, Fork, GivenOrigin, OnChanged, OnUnknown, ResumeError, Resumption};

@@ -12,8 +12,8 @@ use runvil_engine::{
 };
 
 pub(crate) use access::RecordedAccess;
-pub use difference::{Divergence, Part};
-pub(crate) use difference::{is_same_kind, steps};
+pub(crate) use difference::steps;
+pub use difference::{Divergence, Part, is_same_kind};
 
 use crate::{Observer, stepper::STACK_BYTES};
 

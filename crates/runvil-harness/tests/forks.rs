@@ -5,7 +5,7 @@ mod common;
 use std::{sync::Arc, time::Duration};
 
 use common::{
-    Fixed, Say, Script, models, prompt,
+    Fixed, Heard, Say, Script, models, prompt,
     recorded::{record, replays},
     result,
 };
@@ -113,6 +113,11 @@ async fn a_fork_has_in_its_store_what_it_wrote_itself_and_no_more() {
         fork("store.write('f', a .. '!')\nreturn store.read('f')", vec![]).await,
         "1!"
     );
+    // Another operation under the same number is no answer's.
+    assert_eq!(
+        fork("store.write('f', a)\nreturn tostring(store.exists('g'))", vec![]).await,
+        "false"
+    );
     // Where it asks for other work, the recorded run's later writes are not made.
     let other = "models.infer('b')\nreturn tostring(store.exists('f')) .. tostring(store.exists('g'))";
     assert_eq!(fork(other, vec!["2"]).await, "falsefalse");
@@ -153,4 +158,53 @@ async fn a_fork_that_spins_can_be_cancelled() {
     let (report, ()) = tokio::join!(continuation.go_on(&mut nobody), cancel);
     assert_eq!(report.expect("a report").outcome, RunOutcome::Cancelled);
     replays(&database, forked);
+}
+
+#[tokio::test]
+async fn a_fork_is_handed_what_the_host_stopped_as_dropped_and_goes_on_with_the_course() {
+    let body = "## A\n```lua\nmodels.use('m')\nmessages:user('x')\nlocal ok, e = pcall(models.loop)\n\
+                return e.kind .. models.infer('y') .. models.infer('z')\n```\n";
+    let source = prompt("models:\n  m: {}\n", body);
+    let database = Database::in_memory().expect("a database");
+    let host = |says: Vec<Say>| {
+        Host::builder()
+            .models(models(Script::new(says)))
+            .origin(Arc::new(Fixed))
+            .build()
+            .expect("a Host")
+    };
+    let (id, recorder) = record(&database, i64::MAX);
+    let launch = Launch {
+        recorder: Some(recorder),
+        ..Launch::new(source.clone(), "t")
+    };
+    let control = launch.control.clone();
+    let mut heard = Heard::reacting(|line| {
+        if line.starts_with("live") {
+            control.stop();
+        }
+    });
+    let says = vec![Say::Hang(vec!["s"]), Say::Text(vec!["1"]), Say::Text(vec!["2"])];
+    assert_eq!(result(&host(says).run(launch, &mut heard).await), "cancelled12");
+    for (until, says, outcome) in [
+        (1, vec![Say::Text(vec!["3"]), Say::Text(vec!["4"])], "cancelled34"),
+        (2, vec![Say::Text(vec!["4"])], "cancelled14"),
+        (3, vec![], "cancelled12"),
+    ] {
+        let (forked, recorder) = record(&database, i64::MAX);
+        let launch = Launch {
+            recorder: Some(recorder),
+            ..Launch::new(source.clone(), "t")
+        };
+        let fork = Fork {
+            history: Box::new(database.history(id).expect("a history")),
+            until: EffectId(until),
+            answer: None,
+            packs: None,
+        };
+        let continuation = host(says).fork(launch, fork).await;
+        let report = continuation.go_on(&mut ()).await.expect("forked");
+        assert_eq!(result(&report), outcome);
+        replays(&database, forked);
+    }
 }

@@ -51,13 +51,14 @@ impl RowMaker {
         self.folder.take()
     }
 
-    pub(crate) fn start(&mut self, facts: &HostFacts, start: &RunStart, source: &[u8]) {
+    /// A fork starts from the instant of its parent, and `began` when it was made.
+    pub(crate) fn start(&mut self, facts: &HostFacts, start: &RunStart, source: &[u8], began: Option<i64>) {
         let row = Start {
             name: start.facts.name.clone(),
             prompt_hash: start.prompt_hash.clone(),
             prompt: self.folder.text(source),
             file: facts.file.clone(),
-            started_at: start.facts.started_at,
+            started_at: facts.parent.and(began).unwrap_or(start.facts.started_at),
             format: FORMAT_VERSION,
             host: facts.host.to_string(),
             start: self.folder.fold(start),

@@ -148,7 +148,7 @@ impl Drop for RunWriter {
 impl Recorder for RunWriter {
     fn started(&self, start: &RunStart, source: &[u8]) -> Result<(), RecordFault> {
         self.writing.start();
-        self.keep(|rows| rows.start(&self.facts, start, source))
+        self.keep(|rows| rows.start(&self.facts, start, source, self.id().drawn_at()))
     }
 
     fn parsed(&self, name: Option<&str>, events: &[Event]) -> Result<(), RecordFault> {

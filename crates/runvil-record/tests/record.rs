@@ -346,7 +346,7 @@ fn two_processes_write_at_once() {
 }
 
 #[test]
-fn a_fork_names_the_run_that_it_comes_from() {
+fn a_fork_names_the_run_that_it_comes_from_and_when_it_began() {
     let database = memory().with_durability(Durability::Power).expect("set");
     let parent = Parent {
         run: loop_of(&database, 1),
@@ -368,6 +368,8 @@ fn a_fork_names_the_run_that_it_comes_from() {
         (summary.parent, summary.file.as_deref()),
         (Some(parent), Some("prompt.md"))
     );
+    // It starts from its parent's instant, and began when it was made.
+    assert_eq!(Some(summary.started_at), writer.id().drawn_at());
     assert_eq!(
         database.run(writer.id()).expect("a run").host,
         serde_json::json!({ "store": "memory" })

@@ -88,11 +88,7 @@ fn told(
 
 fn title(run: &RunSummary, state: &str) -> String {
     let prompt = run.prompt_name.as_deref().or(run.file.as_deref()).unwrap_or("?");
-    one_line(&format!(
-        "{} {prompt} {} {state}",
-        run.id,
-        when::local(recorded::began(run))
-    ))
+    one_line(&format!("{} {prompt} {} {state}", run.id, when::local(run.started_at)))
 }
 
 fn ending(outcome: Option<&RunOutcome>) -> Value {

@@ -119,7 +119,7 @@ impl Forking<'_> {
             self.tell_changes(&budget).await;
         }
         let hold = Hold::new(budget, used);
-        let host = known.host(self.gate, &hold, show.debug)?;
+        let host = known.host(self.config, self.gate, &hold, show.debug)?;
         let mut launch = known.launch(self.source.to_vec(), hold.control.clone())?;
         let fork = Fork {
             history: Box::new(known.database.history(known.id)?),

@@ -8,7 +8,7 @@ use crate::{
     args::PruneArgs,
     config::Config,
     exit::{Exit, Fault},
-    out, record, recorded, when,
+    out, record, when,
 };
 
 /// How many runs are looked up at once.
@@ -46,7 +46,7 @@ pub(crate) fn prune(args: &PruneArgs) -> Result<Exit, Fault> {
     Ok(Exit::Success)
 }
 
-/// Every run that began before this instant. A fork of an older run has a start of its own.
+/// Every run that began before this instant.
 fn all(database: &Database, before: i64) -> Result<Vec<RunId>, RecordError> {
     let filter = RunFilter {
         before: Some(before),
@@ -55,8 +55,7 @@ fn all(database: &Database, before: i64) -> Result<Vec<RunId>, RecordError> {
     let (mut runs, mut after) = (Vec::new(), None);
     loop {
         let page = database.runs(&filter, after.as_ref(), PAGE)?;
-        let older = page.runs.iter().filter(|run| recorded::began(run) < before);
-        runs.extend(older.map(|run| run.id));
+        runs.extend(page.runs.iter().map(|run| run.id));
         after = page.next;
         if after.is_none() {
             return Ok(runs);

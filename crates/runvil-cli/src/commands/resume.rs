@@ -141,7 +141,7 @@ impl Resuming<'_> {
             changed: decided.changed,
             taken: known.parent()?.map(|parent| parent.effect),
         };
-        let host = known.host(self.gate.as_ref(), hold, false)?;
+        let host = known.host(self.config, self.gate.as_ref(), hold, false)?;
         Ok(host.resume(launch, resumption).await)
     }
 

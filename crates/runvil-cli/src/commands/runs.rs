@@ -88,7 +88,7 @@ fn to_table(runs: &[RunSummary], states: &[&str]) -> Table<9> {
         let [input, output] = token_cells(run);
         table.row([
             id,
-            when::local(recorded::began(run)),
+            when::local(run.started_at),
             (*state).to_owned(),
             recorded::took(run).map(when::span).unwrap_or_default(),
             run.rounds.map(|rounds| rounds.to_string()).unwrap_or_default(),

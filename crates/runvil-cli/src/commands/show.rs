@@ -55,7 +55,7 @@ pub(crate) fn show(args: &TimelineArgs) -> Result<Exit, Fault> {
 
 /// When the run started, in UTC microseconds since the Unix epoch.
 fn micros(run: &RunSummary) -> i64 {
-    recorded::began(run).saturating_mul(1_000)
+    run.started_at.saturating_mul(1_000)
 }
 
 /// What is to be known of the run as a whole.
@@ -68,7 +68,7 @@ fn head(run: &RunSummary, state: &str, outcome: Option<&RunOutcome>) -> String {
     let prompt = [run.prompt_name.as_deref(), run.file.as_deref(), Some(&run.prompt_hash)];
     line("prompt", &prompt.into_iter().flatten().collect::<Vec<_>>().join(", "));
     line("name", &run.name);
-    line("started", &when::local(recorded::began(run)));
+    line("started", &when::local(run.started_at));
     if let Some(took) = recorded::took(run) {
         line("took", &when::span(took));
     }

@@ -1,6 +1,6 @@
 //! Taking a new run along the course of another.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use runvil_engine::{Answer, Effect, EffectId, EffectKind, Handed, History, Landed, RunOutcome, Step, StepRecord};
 use tokio::time::sleep_until;
@@ -21,6 +21,8 @@ struct Followed {
     asked: BTreeMap<EffectId, EffectKind>,
     /// Every access to the store that landed in the recorded run.
     landed: Vec<Landed>,
+    /// What the Host stopped in the recorded run, which was handed as dropped.
+    stopped: BTreeSet<EffectId>,
     /// The effects whose answers the new run has, as it asks for them.
     taken: BTreeMap<EffectId, EffectKind>,
 }
@@ -34,12 +36,14 @@ impl Followed {
             ..
         } = fork;
         let landed = history.landed().map_err(ResumeError::Record)?;
+        let stopped = history.stopped().map_err(ResumeError::Record)?.into_iter().collect();
         Ok(Self {
             history,
             until,
             answer,
             asked: BTreeMap::new(),
             landed,
+            stopped,
             taken: BTreeMap::new(),
         })
     }
@@ -57,16 +61,12 @@ impl Followed {
         }
     }
 
-    /// What landed for the new run, too: its own operations, which may say something else than the recorded ones, and what
-    /// tools did.
+    /// What landed for the new run, too: its own operations, and what tools did.
     fn landed_again(self) -> Vec<Landed> {
         let Self { landed, taken, .. } = self;
         let own = |mut landed: Landed| {
             match taken.get(&landed.access.effect)? {
-                EffectKind::Store(call) => {
-                    landed.identity.clone_from(&call.identity);
-                    landed.op.clone_from(&call.op);
-                }
+                EffectKind::Store(call) => landed.identity.clone_from(&call.identity),
                 EffectKind::ToolCall(call) => landed.identity.clone_from(call.identity.as_ref()?),
                 EffectKind::ModelRound(_) | EffectKind::Timer { .. } => return None,
             }
@@ -122,7 +122,8 @@ impl Driver {
         let same = |handed: &Handed| {
             let held = self.open.held(handed.effect);
             held.is_some_and(|(effect, dropped)| {
-                dropped == handed.dropped && course.covers(handed.effect, &effect.kind)
+                let was_stopped = handed.dropped && course.stopped.contains(&handed.effect);
+                (was_stopped || dropped == handed.dropped) && course.covers(handed.effect, &effect.kind)
             })
         };
         recorded.cancelled.is_none() && recorded.handed.iter().all(same)
@@ -188,11 +189,9 @@ impl Driver {
             };
             let effect = effect.clone();
             let is_store = matches!(effect.kind, EffectKind::Store(_));
-            let answer = if course.covers(id, &effect.kind) {
-                course.answer(id)?
-            } else {
-                None
-            };
+            let is_covered = course.covers(id, &effect.kind);
+            let dropped = dropped || is_covered && course.stopped.contains(&id);
+            let answer = if is_covered { course.answer(id)? } else { None };
             if let Some(answer) = &answer {
                 self.keep_taken(effect, answer, &mut course)?;
             }

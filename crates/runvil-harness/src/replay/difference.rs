@@ -229,13 +229,15 @@ fn first<T: Serialize + PartialEq>(
         .find_map(|index| Divergence::between(step, part, recorded.get(index), replayed.get(index)))
 }
 
-/// Whether two effects ask for work of the same kind, so that the answer to one can answer the other.
-pub(crate) fn is_same_kind(one: &EffectKind, other: &EffectKind) -> bool {
+/// Whether two effects ask for work of the same kind, so that the answer to one can answer the other. A round or a tool's
+/// call may say something else; of an operation of the store, the answer would be wrong.
+#[must_use]
+pub fn is_same_kind(one: &EffectKind, other: &EffectKind) -> bool {
     match (one, other) {
         (EffectKind::ModelRound(_), EffectKind::ModelRound(_))
         | (EffectKind::Timer { .. }, EffectKind::Timer { .. }) => true,
         (EffectKind::ToolCall(one), EffectKind::ToolCall(other)) => one.tool == other.tool,
-        (EffectKind::Store(one), EffectKind::Store(other)) => one.op.name() == other.op.name(),
+        (EffectKind::Store(one), EffectKind::Store(other)) => one.op == other.op,
         _ => false,
     }
 }
