@@ -4,7 +4,7 @@
 use std::{
     sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError},
     thread::{self, JoinHandle},
-    time::{Duration, Instant},
+    time::Duration,
 };
 
 use crate::{
@@ -12,11 +12,9 @@ use crate::{
     rows::RowMaker,
 };
 
-/// How long frames wait for others that land with them: a part of the time that the run has gone, within bounds. So the last
-/// frames, for which the end of a run waits, are few next to the rest, and a long run has few transactions.
-const WINDOW: u32 = 10;
-const MIN_WINDOW: Duration = Duration::from_millis(10);
-const MAX_WINDOW: Duration = Duration::from_millis(100);
+/// How long frames wait for others that land with them. A transaction costs as much as a few dozen effects, and takes a
+/// processor from the run; what others read of a run that goes is as old as this at most.
+const WINDOW: Duration = Duration::from_millis(100);
 
 /// How many bytes of frames may wait before whoever tells more brings them into the database first.
 const MAX_WAITING: usize = 4 << 20;
@@ -241,7 +239,11 @@ impl Writing {
         self.desk().journal.as_ref()?;
         let writing = Arc::clone(self);
         let thread = thread::Builder::new().name("runvil-record".to_owned());
-        thread.spawn(move || writing.work()).ok()
+        let work = move || {
+            give_way();
+            writing.work();
+        };
+        thread.spawn(work).ok()
     }
 
     /// Leaves what waits to whoever calls this.
@@ -283,16 +285,14 @@ impl Writing {
 
     /// Brings frames into the database as they come, until the desk is closed.
     fn work(&self) {
-        let begun = Instant::now();
         let mut desk = self.desk();
         loop {
             let idle = |desk: &mut Desk| desk.waiting.is_empty() && !desk.closed;
             desk = self.news.wait_while(desk, idle).unwrap_or_else(PoisonError::into_inner);
-            let window = (begun.elapsed() / WINDOW).clamp(MIN_WINDOW, MAX_WINDOW);
             let early = |desk: &mut Desk| !desk.is_pressing();
             (desk, _) = self
                 .news
-                .wait_timeout_while(desk, window, early)
+                .wait_timeout_while(desk, WINDOW, early)
                 .unwrap_or_else(PoisonError::into_inner);
             if desk.closed {
                 return;
@@ -307,3 +307,15 @@ impl Writing {
         }
     }
 }
+
+/// Lets the run's own threads go first: what is kept is safe, and can wait to be brought into the database.
+#[cfg(target_os = "linux")]
+fn give_way() {
+    const NICE: i32 = 10;
+    // One that is not allowed to works all the same.
+    let _ = rustix::process::setpriority_process(Some(rustix::thread::gettid()), NICE);
+}
+
+/// Elsewhere the niceness is the whole process's.
+#[cfg(not(target_os = "linux"))]
+fn give_way() {}
