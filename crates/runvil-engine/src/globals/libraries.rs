@@ -75,7 +75,10 @@ pub(super) fn natives(lua: &Lua, context: &Arc<SectionContext>) -> mlua::Result<
     let ended = |succeeded: bool| {
         let own = Arc::clone(context);
         lua.create_function(move |_, ()| {
-            end(&own, succeeded);
+            // Loads that a cancel cuts short end where it is told that it struck, however far their Lua comes.
+            if succeeded || !own.run.cancel.is_cancelled() {
+                end(&own, succeeded);
+            }
             Ok(())
         })
     };
