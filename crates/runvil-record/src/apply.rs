@@ -2,11 +2,12 @@
 
 use std::time::Duration;
 
-use rusqlite::{CachedStatement, Connection, OptionalExtension as _, params};
+use rusqlite::{Connection, OptionalExtension as _, Params, params};
 
 use crate::{
     Database, RecordError, RunId,
-    change::{Change, Frame, Start, Step},
+    change::{Change, Frame, Start},
+    chunk,
 };
 
 /// Applies the frames of one run, in order.
@@ -83,6 +84,7 @@ impl Applier {
                     rows.apply(change)?;
                 }
             }
+            rows.chunk(frames)?;
             Ok(rows.key)
         });
         let key = key.map_err(|error| match error {
@@ -137,177 +139,94 @@ fn insert_run(connection: &Connection, run: RunId, start: &Start, applied: i64) 
         ])
 }
 
-/// The rows of one run, in a transaction.
+/// The columns and tables of one run, in a transaction.
 pub(crate) struct Rows<'c> {
     connection: &'c Connection,
     key: i64,
     /// When what is written was told.
     at: i64,
-    /// The statements that were used before.
-    statements: Vec<(&'static str, CachedStatement<'c>)>,
 }
 
 impl<'c> Rows<'c> {
     pub(crate) fn new(connection: &'c Connection, key: i64) -> Self {
-        Self {
-            connection,
-            key,
-            at: 0,
-            statements: Vec::new(),
+        Self { connection, key, at: 0 }
+    }
+
+    fn execute(&self, sql: &str, values: impl Params) -> rusqlite::Result<()> {
+        self.connection.prepare_cached(sql)?.execute(values).map(drop)
+    }
+
+    /// Keeps what happened, in one piece.
+    fn chunk(&self, frames: &[Frame]) -> rusqlite::Result<()> {
+        let (Some(first), Some(body)) = (frames.first(), chunk::pack(frames)) else {
+            return Ok(());
+        };
+        self.execute(
+            "INSERT INTO chunks (run, first, body) VALUES (?1, ?2, ?3)",
+            params![self.key, number(first.sequence), body],
+        )
+    }
+
+    /// Makes a change, unless it belongs into a chunk.
+    pub(crate) fn apply(&self, change: &Change) -> rusqlite::Result<()> {
+        let (key, at) = (self.key, self.at);
+        match change {
+            Change::Resume => self.execute("UPDATE runs SET resumed = resumed + 1 WHERE key = ?1", [key]),
+            Change::Text { number, hash, body } => self.text(*number, hash, body),
+            Change::Parse { name } => {
+                self.execute("UPDATE runs SET prompt_name = ?2 WHERE key = ?1", params![key, name])
+            }
+            Change::Prepare { body } => {
+                self.execute("UPDATE runs SET prepared = ?2 WHERE key = ?1", params![key, body])
+            }
+            Change::Sums(sums) => self.execute(
+                "UPDATE runs SET effects = ?2, rounds = ?3, prompt_tokens = ?4, completion_tokens = ?5, unreported = ?6 \
+                 WHERE key = ?1",
+                params![
+                    key,
+                    sums.effects,
+                    sums.rounds,
+                    sums.prompt_tokens,
+                    sums.completion_tokens,
+                    sums.unreported
+                ],
+            ),
+            Change::End { outcome, body } => self.execute(
+                "UPDATE runs SET outcome = ?2, ending = ?3, ended_at = ?4 WHERE key = ?1",
+                params![key, outcome, body, at],
+            ),
+            // The row is there.
+            Change::Start(_)
+            // They are in the chunk.
+            | Change::Node { .. }
+            | Change::Step(_)
+            | Change::Hand { .. }
+            | Change::Event { .. }
+            | Change::Effect { .. }
+            | Change::Answer { .. }
+            | Change::Access { .. }
+            | Change::Reply { .. }
+            | Change::Stop { .. } => Ok(()),
         }
     }
 
-    fn statement(&mut self, sql: &'static str) -> rusqlite::Result<&mut CachedStatement<'c>> {
-        let known = self.statements.iter().position(|(known, _)| *known == sql);
-        let at = match known {
-            Some(at) => at,
-            None => {
-                self.statements.push((sql, self.connection.prepare_cached(sql)?));
-                self.statements.len() - 1
-            }
-        };
-        Ok(&mut self.statements[at].1)
-    }
-
-    /// Makes a change.
-    pub(crate) fn apply(&mut self, change: &Change) -> rusqlite::Result<()> {
-        let (key, at) = (self.key, self.at);
-        match change {
-            // The row is there.
-            Change::Start(_) => 1,
-            Change::Resume => self
-                .statement("UPDATE runs SET resumed = resumed + 1 WHERE key = ?1")?
-                .execute([key])?,
-            Change::Text { number, hash, body } => return self.text(*number, hash, body),
-            Change::Node {
-                key: node,
-                before,
-                item,
-            } => self
-                .statement("INSERT INTO lists (run, key, before, item) VALUES (?1, ?2, ?3, ?4)")?
-                .execute([key, *node, *before, *item])?,
-            Change::Parse { name } => self
-                .statement("UPDATE runs SET prompt_name = ?2 WHERE key = ?1")?
-                .execute(params![key, name])?,
-            Change::Prepare { body } => self
-                .statement("UPDATE runs SET prepared = ?2 WHERE key = ?1")?
-                .execute(params![key, body])?,
-            Change::Step(step) => return self.step(step),
-            Change::Hand { effect, step, dropped } => self
-                .statement(
-                    "INSERT INTO answers (run, effect, step, dropped) VALUES (?1, ?2, ?3, ?4) \
-                     ON CONFLICT (run, effect) DO UPDATE SET step = ?3, dropped = ?4",
-                )?
-                .execute(params![key, effect, step, dropped])?,
-            Change::Event { event, step, body } => self
-                .statement("INSERT INTO events (run, event, step, body, at) VALUES (?1, ?2, ?3, ?4, ?5)")?
-                .execute(params![key, event, step, body, at])?,
-            Change::Effect {
-                effect,
-                step,
-                kind,
-                body,
-            } => self
-                .statement("INSERT INTO effects (run, effect, step, kind, body, at) VALUES (?1, ?2, ?3, ?4, ?5, ?6)")?
-                .execute(params![key, effect, step, kind, body, at])?,
-            Change::Answer {
-                effect,
-                place,
-                body,
-                prompt_tokens,
-                completion_tokens,
-            } => self
-                .statement(
-                    "INSERT INTO answers (run, effect, place, body, prompt_tokens, completion_tokens, at) \
-                     VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7) \
-                     ON CONFLICT (run, effect) DO UPDATE SET place = ?3, body = ?4, prompt_tokens = ?5, completion_tokens = ?6, \
-                                                             at = ?7",
-                )?
-                .execute(params![key, effect, place, body, prompt_tokens, completion_tokens, at])?,
-            Change::Access {
-                effect,
-                nth,
-                op,
-                change,
-            } => self
-                .statement(
-                    "INSERT INTO accesses (run, effect, nth, op, change, at) VALUES (?1, ?2, ?3, ?4, ?5, ?6) \
-                     ON CONFLICT (run, effect, nth) DO UPDATE SET op = coalesce(?4, op), change = ?5, at = ?6",
-                )?
-                .execute(params![key, effect, nth, op, change, at])?,
-            Change::Reply {
-                effect,
-                nth,
-                place,
-                body,
-            } => self
-                .statement("UPDATE accesses SET reply = ?4, place = ?5 WHERE run = ?1 AND effect = ?2 AND nth = ?3")?
-                .execute(params![key, effect, nth, body, place])?,
-            Change::Stop { stop, step, effects } => self
-                .statement("INSERT INTO stops (run, stop, step, effects, at) VALUES (?1, ?2, ?3, ?4, ?5)")?
-                .execute(params![key, stop, step, effects, at])?,
-            Change::End { outcome, body } => self.end(outcome, body)?,
-        };
-        Ok(())
-    }
-
-    fn text(&mut self, number: i64, hash: &[u8; 32], body: &[u8]) -> rusqlite::Result<()> {
+    fn text(&self, number: i64, hash: &[u8; 32], body: &[u8]) -> rusqlite::Result<()> {
         let known = self
-            .statement("SELECT key FROM texts WHERE hash = ?1")?
+            .connection
+            .prepare_cached("SELECT key FROM texts WHERE hash = ?1")?
             .query_row([&hash[..]], |row| row.get(0))
             .optional()?;
         let text = match known {
             Some(text) => text,
             None => self
-                .statement("INSERT INTO texts (hash, body) VALUES (?1, ?2)")?
+                .connection
+                .prepare_cached("INSERT INTO texts (hash, body) VALUES (?1, ?2)")?
                 .insert(params![&hash[..], body])?,
         };
-        let key = self.key;
-        self.statement("INSERT INTO text_uses (run, number, text) VALUES (?1, ?2, ?3)")?
-            .execute([key, number, text])?;
-        Ok(())
-    }
-
-    fn step(&mut self, step: &Step) -> rusqlite::Result<()> {
-        let (key, at) = (self.key, self.at);
-        self.statement(
-            "INSERT INTO steps (run, step, handed, first_event, events, first_effect, effects, \
-                                drops, openings, cancelled, outcome, at) \
-             VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12)",
-        )?
-        .execute(params![
-            key,
-            step.step,
-            step.handed,
-            step.first_event,
-            step.events,
-            step.first_effect,
-            step.effects,
-            step.drops,
-            step.openings,
-            step.cancelled,
-            step.outcome,
-            at,
-        ])?;
-        Ok(())
-    }
-
-    /// The outcome, and the sums that a list of runs shows. A count that no server can mean must not keep a run from
-    /// ending: more than 2^40 tokens of a round count as that many.
-    fn end(&mut self, outcome: &str, body: &str) -> rusqlite::Result<usize> {
-        let (key, at) = (self.key, self.at);
-        self.statement(
-            "UPDATE runs SET outcome = ?2, ending = ?3, ended_at = ?4, \
-                 effects = (SELECT count(*) FROM effects WHERE run = ?1), \
-                 rounds = (SELECT count(*) FROM effects WHERE run = ?1 AND kind = 'model_round'), \
-                 (prompt_tokens, completion_tokens, unreported) = (\
-                     SELECT sum(min(a.prompt_tokens, 1 << 40)), sum(min(a.completion_tokens, 1 << 40)), \
-                         count(*) - min(count(a.prompt_tokens), count(a.completion_tokens)) \
-                     FROM answers a JOIN effects e ON e.run = a.run AND e.effect = a.effect \
-                     WHERE a.run = ?1 AND e.kind = 'model_round' AND a.body IS NOT NULL) \
-             WHERE key = ?1",
-        )?
-        .execute(params![key, outcome, body, at])
+        self.execute(
+            "INSERT INTO text_uses (run, number, text) VALUES (?1, ?2, ?3)",
+            [self.key, number, text],
+        )
     }
 }
 

@@ -1,7 +1,6 @@
-//! What a run's record is made of: the changes that its writer makes, in the form in which a journal holds them.
+//! What a run's record is made of: the changes that its writer makes, in the form in which journals and chunks hold them.
 //!
-//! A change is one row, or some columns of one. Whether it comes straight from the run or out of the journal of a process
-//! that died, it is applied the same way.
+//! Whether a change comes straight from the run or out of the journal of a process that died, it is applied the same way.
 
 use std::borrow::Cow;
 
@@ -25,7 +24,8 @@ pub(crate) type TextNumber = i64;
 /// The key of a list's last node; 0 is the empty list.
 pub(crate) type ListKey = i64;
 
-/// One change of a run's rows. A body is a folded value; effects, events, steps and the like stand under their numbers.
+/// One change of a run's record. A body is a folded value; effects, events, steps and the like have their numbers. It is
+/// the form of journals and chunks, too: a kind of change that was ever released stays as it is, and new ones come last.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub(crate) enum Change {
     /// The run's own row. It comes before every other change.
@@ -99,6 +99,43 @@ pub(crate) enum Change {
         outcome: Cow<'static, str>,
         body: String,
     },
+    /// What the run came to in sum. It comes before the end.
+    Sums(Sums),
+}
+
+impl Change {
+    /// Whether it tells what happened in the run, and not what the run is or holds.
+    pub(crate) fn is_course(&self) -> bool {
+        match self {
+            Self::Start(_)
+            | Self::Resume
+            | Self::Text { .. }
+            | Self::Parse { .. }
+            | Self::Prepare { .. }
+            | Self::End { .. }
+            | Self::Sums(_) => false,
+            Self::Node { .. }
+            | Self::Step(_)
+            | Self::Hand { .. }
+            | Self::Event { .. }
+            | Self::Effect { .. }
+            | Self::Answer { .. }
+            | Self::Access { .. }
+            | Self::Reply { .. }
+            | Self::Stop { .. } => true,
+        }
+    }
+}
+
+/// How much a run asked for, and the tokens of its rounds, as far as they were reported.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Sums {
+    pub(crate) effects: i64,
+    pub(crate) rounds: i64,
+    pub(crate) prompt_tokens: Option<i64>,
+    pub(crate) completion_tokens: Option<i64>,
+    /// How many answered rounds did not report both counts.
+    pub(crate) unreported: i64,
 }
 
 /// The row of a run that starts.

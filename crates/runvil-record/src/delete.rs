@@ -93,11 +93,6 @@ fn bytes(connection: &Connection, key: i64) -> rusqlite::Result<u64> {
     let texts = sum(&format!(
         "SELECT coalesce(sum(length(body) + 40), 0) FROM texts WHERE {OWN_TEXTS}"
     ))?;
-    let mut rows = 0;
-    for table in ["effects", "events", "answers"] {
-        rows += sum(&format!(
-            "SELECT coalesce(sum(length(body) + 24), 0) FROM {table} WHERE run = ?1"
-        ))?;
-    }
-    Ok((texts + rows).unsigned_abs())
+    let chunks = sum("SELECT coalesce(sum(length(body) + 16), 0) FROM chunks WHERE run = ?1")?;
+    Ok((texts + chunks).unsigned_abs())
 }

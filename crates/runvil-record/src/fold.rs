@@ -12,6 +12,7 @@ use sha2::{Digest, Sha256};
 
 use crate::{
     change::{Change, ListKey, TextNumber},
+    course::Lists,
     fold_json::JsonWriter,
 };
 
@@ -44,18 +45,16 @@ pub(crate) struct Folder {
 }
 
 impl Folder {
-    /// The folder of a run that the database has.
-    pub(crate) fn of(connection: &Connection, run: i64) -> rusqlite::Result<Self> {
+    /// The folder of a run that the database has, with these lists.
+    pub(crate) fn of(connection: &Connection, run: i64, lists: &Lists) -> rusqlite::Result<Self> {
         let mut texts = connection
             .prepare("SELECT t.hash, u.number FROM text_uses u JOIN texts t ON t.key = u.text WHERE u.run = ?1")?;
         let texts = texts.query_map([run], |row| Ok((row.get(0)?, row.get(1)?)))?;
         let texts: HashMap<_, _> = texts.collect::<rusqlite::Result<_>>()?;
-        let mut lists = connection.prepare("SELECT key, before, item FROM lists WHERE run = ?1")?;
-        let lists = lists.query_map([run], |row| Ok(((row.get(1)?, row.get(2)?), row.get(0)?)))?;
         Ok(Self {
             last_text: texts.values().copied().max().unwrap_or_default(),
             texts,
-            lists: lists.collect::<rusqlite::Result<_>>()?,
+            lists: lists.iter().map(|(&key, &node)| (node, key)).collect(),
             new: Vec::new(),
             scratch: Vec::new(),
         })

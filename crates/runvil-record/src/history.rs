@@ -1,22 +1,20 @@
 //! The course of a run, for replaying it, going on with it, and forking it.
 
-use std::collections::VecDeque;
+use std::sync::Arc;
 
 use runvil_engine::{
     AccessId, Answer, Effect, EffectId, EffectKind, Event, FileChange, History, Landed, RecordFault, RunOutcome,
     RunPrepared, RunStart, StepRecord,
 };
-use serde::de::DeserializeOwned;
 use serde_json::Value;
 
 use crate::{
     Database, RecordError, RunId,
+    change::Step,
+    course::Course,
     read::{Header, Reader},
-    rows::{PARSE_STEP, nth, number},
+    rows::{PARSE_STEP, STORE, nth, number},
 };
-
-/// How many steps are read at once.
-const CHUNK: i64 = 64;
 
 /// What is recorded of a run, but for its course.
 #[derive(Debug, Clone, PartialEq)]
@@ -74,29 +72,23 @@ impl Database {
     pub fn history(&self, run: RunId) -> Result<RunHistory, RecordError> {
         Ok(RunHistory {
             reader: Reader::new(self, run)?,
-            steps: VecDeque::new(),
-            next: Some(0),
+            next: 0,
         })
     }
 }
 
-/// The course of a recorded run, read a few steps at a time.
+/// The course of a recorded run, as far as it had come when this was made. Each step is put together when it is asked for.
 pub struct RunHistory {
     reader: Reader,
-    steps: VecDeque<StepRecord>,
-    /// The number of the step that is read next; `None` after the last.
-    next: Option<i64>,
+    /// How many steps were read.
+    next: usize,
 }
 
 impl History for RunHistory {
     fn next_step(&mut self) -> Result<Option<StepRecord>, RecordFault> {
-        if self.steps.is_empty()
-            && let Some(from) = self.next.take()
-        {
-            self.steps = self.reader.steps(from)?;
-            self.next = (!self.steps.is_empty()).then_some(from + CHUNK);
-        }
-        Ok(self.steps.pop_front())
+        let step = self.reader.step(self.next)?;
+        self.next += 1;
+        Ok(step)
     }
 
     fn answer(&mut self, effect: EffectId) -> Result<Option<Answer>, RecordFault> {
@@ -116,151 +108,129 @@ impl History for RunHistory {
     }
 }
 
-/// A row of a step: its own columns, and where its events and effects stand.
-struct StepRow {
-    handed: Option<String>,
-    events: Span,
-    effects: Span,
-    drops: Option<String>,
-    openings: Option<String>,
-    cancelled: Option<String>,
-    outcome: Option<String>,
+/// An access that landed: which, what a tool asked for, and what it came to.
+type LandedRow<'c> = (AccessId, Option<&'c str>, &'c str);
+
+impl Course {
+    /// The rows of a span of numbers, all of which are there.
+    fn span<T>(rows: &[T], number: fn(&T) -> i64, first: i64, count: i64) -> Option<&[T]> {
+        if count == 0 {
+            return Some(&[]);
+        }
+        let start = rows.partition_point(|row| number(row) < first);
+        let span = rows.get(start..)?.get(..usize::try_from(count).ok()?)?;
+        let is_whole = span.iter().map(number).eq(first..first + count);
+        is_whole.then_some(span)
+    }
+
+    /// What was brought from the store, in the order in which it landed.
+    fn landed(&self) -> Vec<LandedRow<'_>> {
+        let own = self.effects.iter().filter(|row| row.kind == STORE).filter_map(|row| {
+            let answer = self.answers.get(&row.effect)?;
+            Some((answer.place, (access(row.effect, 0), None, answer.body.as_str())))
+        });
+        let of_tools = self.accesses.iter().filter_map(|(&(effect, nth), row)| {
+            let (place, reply) = row.reply.as_ref()?;
+            Some((*place, (access(effect, nth), Some(row.op.as_deref()?), reply.as_str())))
+        });
+        let mut landed: Vec<_> = own.chain(of_tools).collect();
+        landed.sort_by_key(|(place, _)| *place);
+        landed.into_iter().map(|(_, row)| row).collect()
+    }
 }
 
-/// The numbers from the first on, as many as this.
-#[derive(Clone, Copy)]
-struct Span {
-    first: i64,
-    count: i64,
+fn access(effect: i64, nth: i64) -> AccessId {
+    AccessId {
+        effect: EffectId(effect.unsigned_abs()),
+        nth: nth.unsigned_abs(),
+    }
 }
 
 impl Reader {
-    /// A chunk of steps from this one on.
-    fn steps(&mut self, from: i64) -> Result<VecDeque<StepRecord>, RecordError> {
-        let rows = self.query(
-            "SELECT handed, first_event, events, first_effect, effects, drops, openings, cancelled, outcome \
-             FROM steps WHERE run = ?1 AND step >= ?2 AND step < ?2 + ?3 ORDER BY step",
-            [self.key, from, CHUNK],
-            |row| {
-                let span = |index| {
-                    Ok::<_, rusqlite::Error>(Span {
-                        first: row.get(index)?,
-                        count: row.get(index + 1)?,
-                    })
-                };
-                Ok(StepRow {
-                    handed: row.get(0)?,
-                    events: span(1)?,
-                    effects: span(3)?,
-                    drops: row.get(5)?,
-                    openings: row.get(6)?,
-                    cancelled: row.get(7)?,
-                    outcome: row.get(8)?,
-                })
-            },
-        )?;
-        rows.iter().map(|row| self.step(row)).collect()
-    }
-
-    fn step(&mut self, row: &StepRow) -> Result<StepRecord, RecordError> {
-        Ok(StepRecord {
-            handed: self.unfold_some(row.handed.as_deref())?.unwrap_or_default(),
-            openings: self.unfold_some(row.openings.as_deref())?.unwrap_or_default(),
-            effects: self.bodies(
-                "SELECT body FROM effects WHERE run = ?1 AND effect >= ?2 AND effect < ?3",
-                row.effects,
-            )?,
-            drops: self.unfold_some(row.drops.as_deref())?.unwrap_or_default(),
-            events: self.bodies(
-                "SELECT body FROM events WHERE run = ?1 AND event >= ?2 AND event < ?3",
-                row.events,
-            )?,
-            cancelled: self.unfold_some(row.cancelled.as_deref())?,
-            outcome: self.unfold_some(row.outcome.as_deref())?,
-        })
-    }
-
-    /// The rows of a span, in order, all of which are there.
-    fn bodies<T: DeserializeOwned>(&mut self, sql: &str, Span { first, count }: Span) -> Result<Vec<T>, RecordError> {
-        if count == 0 {
-            return Ok(Vec::new());
-        }
-        let bodies: Vec<String> = self.query(sql, [self.key, first, first.saturating_add(count)], |row| row.get(0))?;
-        if i64::try_from(bodies.len()) != Ok(count) {
-            let run = self.run;
-            return Err(self.database.damaged(format_args!("the record of run {run} has gaps")));
-        }
-        bodies.iter().map(|body| self.unfold(body)).collect()
+    fn step(&mut self, at: usize) -> Result<Option<StepRecord>, RecordError> {
+        let course = Arc::clone(&self.course);
+        let Some(step) = course.steps.get(at) else {
+            return Ok(None);
+        };
+        let Step {
+            handed,
+            first_event,
+            events,
+            first_effect,
+            effects,
+            drops,
+            openings,
+            cancelled,
+            outcome,
+            ..
+        } = step;
+        let events = Course::span(&course.events, |row| row.event, *first_event, *events);
+        let effects = Course::span(&course.effects, |row| row.effect, *first_effect, *effects);
+        let (Some(events), Some(effects)) = (events, effects) else {
+            return Err(self.damaged("it has gaps"));
+        };
+        Ok(Some(StepRecord {
+            handed: self.unfold_some(handed.as_deref())?.unwrap_or_default(),
+            openings: self.unfold_some(openings.as_deref())?.unwrap_or_default(),
+            effects: effects
+                .iter()
+                .map(|row| self.unfold(&row.body))
+                .collect::<Result<_, _>>()?,
+            drops: self.unfold_some(drops.as_deref())?.unwrap_or_default(),
+            events: events
+                .iter()
+                .map(|row| self.unfold(&row.body))
+                .collect::<Result<_, _>>()?,
+            cancelled: self.unfold_some(cancelled.as_deref())?,
+            outcome: self.unfold_some(outcome.as_deref())?,
+        }))
     }
 
     fn parse_events(&mut self) -> Result<Vec<Event>, RecordError> {
-        let bodies: Vec<String> = self.query(
-            "SELECT body FROM events WHERE run = ?1 AND step = ?2 ORDER BY event",
-            [self.key, PARSE_STEP],
-            |row| row.get(0),
-        )?;
-        bodies.iter().map(|body| self.unfold(body)).collect()
+        let course = Arc::clone(&self.course);
+        let rows = course.events.iter().filter(|row| row.step == PARSE_STEP);
+        rows.map(|row| self.unfold(&row.body)).collect()
     }
 
     fn answer(&mut self, effect: EffectId) -> Result<Option<Answer>, RecordError> {
-        let bodies: Vec<String> = self.query(
-            "SELECT body FROM answers WHERE run = ?1 AND effect = ?2 AND body IS NOT NULL",
-            [self.key, number(effect)],
-            |row| row.get(0),
-        )?;
-        self.unfold_some(bodies.first().map(String::as_str))
+        let course = Arc::clone(&self.course);
+        let answer = course.answers.get(&number(effect));
+        self.unfold_some(answer.map(|answer| answer.body.as_str()))
     }
 
     fn stopped(&mut self) -> Result<Vec<EffectId>, RecordError> {
-        let lists: Vec<String> = self.query(
-            "SELECT effects FROM stops WHERE run = ?1 ORDER BY stop",
-            [self.key],
-            |row| row.get(0),
-        )?;
+        let course = Arc::clone(&self.course);
         let mut stopped = Vec::new();
-        for list in lists {
-            stopped.extend(self.unfold::<Vec<EffectId>>(&list)?);
+        for effects in &course.stops {
+            stopped.extend(self.unfold::<Vec<EffectId>>(effects)?);
         }
         Ok(stopped)
     }
 
     fn change(&mut self, access: AccessId) -> Result<Option<FileChange>, RecordError> {
-        let changes: Vec<Option<String>> = self.query(
-            "SELECT change FROM accesses WHERE run = ?1 AND effect = ?2 AND nth = ?3",
-            [self.key, number(access.effect), nth(access)],
-            |row| row.get(0),
-        )?;
-        self.unfold_some(changes.first().and_then(Option::as_deref))
+        let course = Arc::clone(&self.course);
+        let row = course.accesses.get(&(number(access.effect), nth(access)));
+        self.unfold_some(row.and_then(|row| row.change.as_deref()))
     }
 
     fn landed(&mut self) -> Result<Vec<Landed>, RecordError> {
-        type Line = (i64, i64, Option<String>, String, String);
-        let lines: Vec<Line> = self.query(
-            "SELECT a.effect, 0, NULL, e.body, a.body, a.place AS place FROM answers a \
-                 JOIN effects e ON e.run = a.run AND e.effect = a.effect WHERE a.run = ?1 AND e.kind = 'store' AND a.body IS NOT NULL \
-             UNION ALL \
-             SELECT c.effect, c.nth, c.op, e.body, c.reply, c.place FROM accesses c \
-                 JOIN effects e ON e.run = c.run AND e.effect = c.effect \
-                 WHERE c.run = ?1 AND c.place IS NOT NULL AND c.op IS NOT NULL \
-             ORDER BY place",
-            [self.key],
-            |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?, row.get(3)?, row.get(4)?)),
-        )?;
+        let course = Arc::clone(&self.course);
         let mut landed = Vec::new();
-        for (effect, nth, op, asked, reply) in lines {
-            let access = AccessId {
-                effect: EffectId(effect.unsigned_abs()),
-                nth: nth.unsigned_abs(),
+        for (access, op, reply) in course.landed() {
+            let effect = number(access.effect);
+            let asked = Course::span(&course.effects, |row| row.effect, effect, 1);
+            let Some([asked]) = asked else {
+                return Err(self.damaged("it has gaps"));
             };
-            let asked: Effect = self.unfold(&asked)?;
+            let asked: Effect = self.unfold(&asked.body)?;
             let (identity, op, reply) = match (asked.kind, op) {
-                (EffectKind::Store(call), None) => match self.unfold(&reply)? {
+                (EffectKind::Store(call), None) => match self.unfold(reply)? {
                     Answer::Store(reply) => (call.identity, call.op, reply),
                     // It was given up before it landed.
                     _ => continue,
                 },
                 (EffectKind::ToolCall(call), Some(op)) => match call.identity {
-                    Some(identity) => (identity, self.unfold(&op)?, self.unfold(&reply)?),
+                    Some(identity) => (identity, self.unfold(op)?, self.unfold(reply)?),
                     None => continue,
                 },
                 _ => continue,

@@ -31,15 +31,19 @@ mod error;
 mod id;
 
 mod change;
+mod chunk;
 mod clock;
+mod course;
 mod deep;
 mod fold;
 mod fold_json;
 mod rows;
+mod tally;
 mod unfold;
 
 mod connect;
 mod database;
+mod older;
 mod schema;
 
 mod apply;

@@ -1,20 +1,18 @@
-//! Reading the rows of one run back, a few at a time.
+//! Reading the record of one run back.
 
-use std::vec;
+use std::sync::Arc;
 
 use runvil_engine::{Answer, Effect, EffectId, Event, RunOutcome, RunPrepared, RunStart};
-use rusqlite::{OptionalExtension as _, Row, params_from_iter};
+use rusqlite::OptionalExtension as _;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
 use crate::{
     Database, RecordError, RunId,
+    course::Course,
     rows::{self, PARSE_STEP},
     unfold::{UnfoldError, Unfolder},
 };
-
-/// How many rows are read at once.
-const CHUNK: i64 = 256;
 
 /// One event of a run, as it was recorded.
 #[derive(Debug, Clone, PartialEq)]
@@ -57,33 +55,24 @@ pub(crate) struct Header {
     pub(crate) outcome: Option<RunOutcome>,
 }
 
-/// Rows of one run, in order, read a few at a time, so that a long record needs little memory.
+/// The events or effects of one run, in order. Each is put together when it is asked for.
 ///
 /// After an error it ends.
 pub struct Rows<T> {
     reader: Reader,
-    chunk: vec::IntoIter<T>,
-    /// The number that the next chunk begins with; `None` after the last.
-    next: Option<i64>,
-    read: fn(&mut Reader, i64) -> Result<Vec<T>, RecordError>,
-    number: fn(&T) -> i64,
+    /// How many were read; `None` after an error.
+    next: Option<usize>,
+    read: fn(&mut Reader, usize) -> Result<Option<T>, RecordError>,
 }
 
 impl<T> Iterator for Rows<T> {
     type Item = Result<T, RecordError>;
 
     fn next(&mut self) -> Option<Self::Item> {
-        if let Some(row) = self.chunk.next() {
-            return Some(Ok(row));
-        }
-        match (self.read)(&mut self.reader, self.next.take()?) {
-            Ok(rows) => {
-                self.next = rows.last().map(|row| (self.number)(row) + 1);
-                self.chunk = rows.into_iter();
-                self.chunk.next().map(Ok)
-            }
-            Err(error) => Some(Err(error)),
-        }
+        let at = self.next.take()?;
+        let read = (self.read)(&mut self.reader, at);
+        self.next = read.is_ok().then_some(at + 1);
+        read.transpose()
     }
 }
 
@@ -93,8 +82,10 @@ impl Database {
     /// # Errors
     /// There is no such run, or it cannot be read.
     pub fn events(&self, run: RunId) -> Result<Rows<RecordedEvent>, RecordError> {
-        self.rows(run, Reader::events, |event| {
-            i64::try_from(event.number).unwrap_or(i64::MAX)
+        Ok(Rows {
+            reader: Reader::new(self, run)?,
+            next: Some(0),
+            read: Reader::event,
         })
     }
 
@@ -103,7 +94,11 @@ impl Database {
     /// # Errors
     /// There is no such run, or it cannot be read.
     pub fn effects(&self, run: RunId) -> Result<Rows<RecordedEffect>, RecordError> {
-        self.rows(run, Reader::effects, |recorded| rows::number(recorded.effect.id))
+        Ok(Rows {
+            reader: Reader::new(self, run)?,
+            next: Some(0),
+            read: Reader::effect,
+        })
     }
 
     /// The effects of a run from this one on.
@@ -112,23 +107,9 @@ impl Database {
     /// As [`Database::effects`].
     pub fn effects_from(&self, run: RunId, first: EffectId) -> Result<Rows<RecordedEffect>, RecordError> {
         let mut rows = self.effects(run)?;
-        rows.next = Some(rows::number(first));
+        let effects = &rows.reader.course.effects;
+        rows.next = Some(effects.partition_point(|row| row.effect < rows::number(first)));
         Ok(rows)
-    }
-
-    fn rows<T>(
-        &self,
-        run: RunId,
-        read: fn(&mut Reader, i64) -> Result<Vec<T>, RecordError>,
-        number: fn(&T) -> i64,
-    ) -> Result<Rows<T>, RecordError> {
-        Ok(Rows {
-            reader: Reader::new(self, run)?,
-            chunk: Vec::new().into_iter(),
-            next: Some(0),
-            read,
-            number,
-        })
     }
 }
 
@@ -136,18 +117,23 @@ impl Database {
 pub(crate) struct Reader {
     pub(crate) database: Database,
     pub(crate) run: RunId,
-    pub(crate) key: i64,
+    key: i64,
+    /// What had happened when the reading began.
+    pub(crate) course: Arc<Course>,
     unfolder: Unfolder,
 }
 
 impl Reader {
     pub(crate) fn new(database: &Database, run: RunId) -> Result<Self, RecordError> {
         let key = database.key(run)?;
+        let course = database.course(run, key)?;
+        let unfolder = Unfolder::new(key, Arc::clone(&course));
         Ok(Self {
             database: database.clone(),
             run,
             key,
-            unfolder: Unfolder::new(key),
+            course,
+            unfolder,
         })
     }
 
@@ -164,25 +150,14 @@ impl Reader {
     fn checked<T>(&self, unfolded: Result<T, UnfoldError>) -> Result<T, RecordError> {
         unfolded.map_err(|error| match error {
             UnfoldError::Sqlite(error) => self.database.failed(error),
-            UnfoldError::Damaged(detail) => self
-                .database
-                .damaged(format_args!("the record of run {}: {detail}", self.run)),
+            UnfoldError::Damaged(detail) => self.damaged(&detail),
         })
     }
 
-    /// The rows that a query with these numbers gives, the run's key first.
-    pub(crate) fn query<T, const N: usize>(
-        &self,
-        sql: &str,
-        numbers: [i64; N],
-        row: impl FnMut(&Row<'_>) -> rusqlite::Result<T>,
-    ) -> Result<Vec<T>, RecordError> {
-        self.database.reading(|connection| {
-            connection
-                .prepare_cached(sql)?
-                .query_map(params_from_iter(numbers), row)?
-                .collect()
-        })
+    /// The record contradicts itself.
+    pub(crate) fn damaged(&self, detail: &str) -> RecordError {
+        self.database
+            .damaged(format_args!("the record of run {}: {detail}", self.run))
     }
 
     pub(crate) fn header(&mut self) -> Result<Header, RecordError> {
@@ -210,59 +185,34 @@ impl Reader {
         })
     }
 
-    fn events(&mut self, from: i64) -> Result<Vec<RecordedEvent>, RecordError> {
-        let rows: Vec<(i64, i64, i64, String)> = self.query(
-            &format!(
-                "SELECT event, step, at, body FROM events WHERE run = ?1 AND event >= ?2 ORDER BY event LIMIT {CHUNK}"
-            ),
-            [self.key, from],
-            |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?, row.get(3)?)),
-        )?;
-        rows.into_iter()
-            .map(|(number, step, at, body)| {
-                Ok(RecordedEvent {
-                    number: number.unsigned_abs(),
-                    step: (step != PARSE_STEP).then_some(step.unsigned_abs()),
-                    at,
-                    event: self.unfold(&body)?,
-                })
-            })
-            .collect()
+    fn event(&mut self, at: usize) -> Result<Option<RecordedEvent>, RecordError> {
+        let course = Arc::clone(&self.course);
+        let Some(row) = course.events.get(at) else {
+            return Ok(None);
+        };
+        Ok(Some(RecordedEvent {
+            number: row.event.unsigned_abs(),
+            step: (row.step != PARSE_STEP).then_some(row.step.unsigned_abs()),
+            at: row.at,
+            event: self.unfold(&row.body)?,
+        }))
     }
 
-    fn effects(&mut self, from: i64) -> Result<Vec<RecordedEffect>, RecordError> {
-        type Line = (i64, i64, String, Option<String>, Option<i64>, Option<i64>, Option<bool>);
-        let rows: Vec<Line> = self.query(
-            &format!(
-                "SELECT e.step, e.at, e.body, a.body, a.at, a.step, a.dropped FROM effects e \
-                 LEFT JOIN answers a ON a.run = e.run AND a.effect = e.effect \
-                 WHERE e.run = ?1 AND e.effect >= ?2 ORDER BY e.effect LIMIT {CHUNK}"
-            ),
-            [self.key, from],
-            |row| {
-                Ok((
-                    row.get(0)?,
-                    row.get(1)?,
-                    row.get(2)?,
-                    row.get(3)?,
-                    row.get(4)?,
-                    row.get(5)?,
-                    row.get(6)?,
-                ))
-            },
-        )?;
-        rows.into_iter()
-            .map(|(step, at, body, answer, answered_at, handed_in, dropped)| {
-                Ok(RecordedEffect {
-                    effect: self.unfold(&body)?,
-                    step: step.unsigned_abs(),
-                    at,
-                    answer: self.unfold_some(answer.as_deref())?,
-                    answered_at,
-                    handed_in: handed_in.map(i64::unsigned_abs),
-                    dropped: dropped.unwrap_or_default(),
-                })
-            })
-            .collect()
+    fn effect(&mut self, at: usize) -> Result<Option<RecordedEffect>, RecordError> {
+        let course = Arc::clone(&self.course);
+        let Some(row) = course.effects.get(at) else {
+            return Ok(None);
+        };
+        let answer = course.answers.get(&row.effect);
+        let hand = course.hands.get(&row.effect);
+        Ok(Some(RecordedEffect {
+            effect: self.unfold(&row.body)?,
+            step: row.step.unsigned_abs(),
+            at: row.at,
+            answer: self.unfold_some(answer.map(|answer| answer.body.as_str()))?,
+            answered_at: answer.map(|answer| answer.at),
+            handed_in: hand.map(|(step, _)| step.unsigned_abs()),
+            dropped: hand.is_some_and(|(_, dropped)| *dropped),
+        }))
     }
 }

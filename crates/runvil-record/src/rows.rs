@@ -12,17 +12,26 @@ use rusqlite::Connection;
 use crate::{
     HostFacts, OutcomeKind,
     change::{Change, Start, Step},
+    course::Course,
     fold::Folder,
+    tally::Tally,
 };
 
 /// The step that parse events are written under.
 pub(crate) const PARSE_STEP: i64 = -1;
+
+/// What a model round is called among the effects.
+pub(crate) const MODEL_ROUND: &str = "model_round";
+
+/// What a store operation is called among the effects.
+pub(crate) const STORE: &str = "store";
 
 /// Makes changes of what the recorder is told.
 #[derive(Default)]
 pub(crate) struct RowMaker {
     folder: Folder,
     next: Counters,
+    tally: Tally,
 }
 
 /// The numbers that the run's next rows get.
@@ -39,10 +48,11 @@ impl RowMaker {
     ///
     /// # Errors
     /// SQLite fails.
-    pub(crate) fn of(connection: &Connection, run: i64) -> rusqlite::Result<Self> {
+    pub(crate) fn of(connection: &Connection, run: i64, course: &Course) -> rusqlite::Result<Self> {
         Ok(Self {
-            folder: Folder::of(connection, run)?,
-            next: Counters::of(connection, run)?,
+            folder: Folder::of(connection, run, &course.lists)?,
+            next: Counters::of(course),
+            tally: Tally::of(course),
         })
     }
 
@@ -117,10 +127,12 @@ impl RowMaker {
 
     fn effect(&mut self, step: i64, effect: &Effect) {
         let body = self.folder.fold(effect);
+        let kind = kind(&effect.kind);
+        self.tally.effect(number(effect.id), kind);
         self.folder.add(Change::Effect {
             effect: number(effect.id),
             step,
-            kind: Cow::Borrowed(kind(&effect.kind)),
+            kind: Cow::Borrowed(kind),
             body,
         });
     }
@@ -146,14 +158,18 @@ impl RowMaker {
             _ => None,
         };
         let tokens = |count: Option<u64>| count.map(|count| i64::try_from(count).unwrap_or(i64::MAX));
+        let prompt_tokens = tokens(usage.and_then(|usage| usage.prompt_tokens));
+        let completion_tokens = tokens(usage.and_then(|usage| usage.completion_tokens));
+        let effect = number(effect);
+        self.tally.answer(effect, prompt_tokens, completion_tokens);
         let body = self.folder.fold(answer);
         let place = self.place();
         self.folder.add(Change::Answer {
-            effect: number(effect),
+            effect,
             place,
             body,
-            prompt_tokens: tokens(usage.and_then(|usage| usage.prompt_tokens)),
-            completion_tokens: tokens(usage.and_then(|usage| usage.completion_tokens)),
+            prompt_tokens,
+            completion_tokens,
         });
     }
 
@@ -200,6 +216,7 @@ impl RowMaker {
     pub(crate) fn end(&mut self, outcome: &RunOutcome, lost: &[Event]) {
         self.events(self.next.step - 1, lost);
         let body = self.folder.fold(outcome);
+        self.folder.add(Change::Sums(self.tally.sums()));
         self.folder.add(Change::End {
             outcome: Cow::Borrowed(OutcomeKind::of(outcome).as_str()),
             body,
@@ -215,17 +232,13 @@ impl RowMaker {
 }
 
 impl Counters {
-    fn of(connection: &Connection, run: i64) -> rusqlite::Result<Self> {
-        let next = |column: &str, table: &str| {
-            let sql = format!("SELECT coalesce(max({column}) + 1, 0) FROM {table} WHERE run = ?1");
-            connection.query_row(&sql, [run], |row| row.get::<_, i64>(0))
-        };
-        Ok(Self {
-            step: next("step", "steps")?,
-            event: next("event", "events")?,
-            place: next("place", "answers")?.max(next("place", "accesses")?),
-            stop: next("stop", "stops")?,
-        })
+    fn of(course: &Course) -> Self {
+        Self {
+            step: count(course.steps.len()),
+            event: course.events.last().map_or(0, |last| last.event + 1),
+            place: course.next_place(),
+            stop: count(course.stops.len()),
+        }
     }
 }
 
@@ -245,9 +258,9 @@ fn count(items: usize) -> i64 {
 
 fn kind(kind: &EffectKind) -> &'static str {
     match kind {
-        EffectKind::ModelRound(_) => "model_round",
+        EffectKind::ModelRound(_) => MODEL_ROUND,
         EffectKind::ToolCall(_) => "tool_call",
-        EffectKind::Store(_) => "store",
+        EffectKind::Store(_) => STORE,
         EffectKind::Timer { .. } => "timer",
     }
 }

@@ -2,12 +2,22 @@
 
 use rusqlite::{Connection, TransactionBehavior};
 
+use crate::older;
+
 /// Tells a database of runs from any other: `RnVl`.
 pub(crate) const APPLICATION_ID: i64 = 0x526e_566c;
 
 /// The steps from an empty database to the present one. Step `n` leads from version `n` to version `n + 1`; a step that
 /// was ever released is never changed.
-const STEPS: [&str; 2] = [VERSION_1, VERSION_2];
+const STEPS: [fn(&Connection) -> rusqlite::Result<()>; 3] = [
+    |connection| connection.execute_batch(VERSION_1),
+    |connection| connection.execute_batch(VERSION_2),
+    |connection| {
+        connection.execute_batch(VERSION_3)?;
+        older::pack(connection)?;
+        connection.execute_batch(UNPACKED)
+    },
+];
 
 /// The version that this program makes.
 pub(crate) const VERSION: i64 = STEPS.len() as i64;
@@ -114,23 +124,37 @@ CREATE INDEX text_uses_by_text ON text_uses (text);
 ALTER TABLE events DROP COLUMN kind;
 ";
 
-/// What has a database of version 1 that cannot be written read like one of the present version. It stands in no file.
-const READ_VERSION_1: &str = "
-PRAGMA temp_store = memory;
-CREATE TEMP VIEW text_uses AS SELECT run, text AS number, text FROM main.text_uses;
+/// What happened in a run stands in chunks.
+const VERSION_3: &str = "
+-- What happened in a run: as many frames of its journal as landed together, packed. `first` is the number of the first one;
+-- what was moved here from tables stands under 0 and below.
+CREATE TABLE chunks (
+    run INTEGER NOT NULL, first INTEGER NOT NULL, body BLOB NOT NULL, PRIMARY KEY (run, first)
+) WITHOUT ROWID;
 ";
 
+/// The tables that chunks take the place of.
+const UNPACKED: &str = "
+DROP TABLE lists;
+DROP TABLE steps;
+DROP TABLE effects;
+DROP TABLE events;
+DROP TABLE answers;
+DROP TABLE accesses;
+DROP TABLE stops;
+";
+
+/// What has an older database that cannot be written read like one of the present version. It stands in no file.
+const READ_OLDER: &str = "
+PRAGMA temp_store = memory;
+CREATE TEMP TABLE chunks (run INTEGER NOT NULL, first INTEGER NOT NULL, body BLOB NOT NULL, PRIMARY KEY (run, first));
+";
+
+/// The same for what only version 1 has.
+const READ_VERSION_1: &str = "CREATE TEMP VIEW text_uses AS SELECT run, text AS number, text FROM main.text_uses";
+
 /// The tables that hold a run's rows, by its key.
-pub(crate) const RUN_TABLES: [&str; 8] = [
-    "steps",
-    "effects",
-    "events",
-    "answers",
-    "accesses",
-    "stops",
-    "lists",
-    "text_uses",
-];
+pub(crate) const RUN_TABLES: [&str; 2] = ["chunks", "text_uses"];
 
 /// What a database turns out to be.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -155,7 +179,7 @@ pub(crate) fn prepare(connection: &mut Connection) -> rusqlite::Result<Found> {
     }
     let version: i64 = transaction.pragma_query_value(None, "user_version", |row| row.get(0))?;
     for step in STEPS.iter().skip(usize::try_from(version).unwrap_or_default()) {
-        transaction.execute_batch(step)?;
+        step(&transaction)?;
     }
     transaction.pragma_update(None, "application_id", APPLICATION_ID)?;
     transaction.pragma_update(None, "user_version", VERSION)?;
@@ -168,13 +192,16 @@ pub(crate) fn prepare_reading(connection: &Connection) -> rusqlite::Result<Found
     if let Some(found) = look(connection)? {
         return Ok(found);
     }
-    match connection.pragma_query_value(None, "user_version", |row| row.get::<_, i64>(0))? {
-        1 => {
-            connection.execute_batch(READ_VERSION_1)?;
-            Ok(Found::Ready)
-        }
-        _ => Ok(Found::Foreign),
+    let version = connection.pragma_query_value(None, "user_version", |row| row.get::<_, i64>(0))?;
+    if version == 0 {
+        return Ok(Found::Foreign);
     }
+    connection.execute_batch(READ_OLDER)?;
+    if version == 1 {
+        connection.execute_batch(READ_VERSION_1)?;
+    }
+    older::pack(connection)?;
+    Ok(Found::Ready)
 }
 
 /// What the database is, or `None` if its tables have to be made or brought up to date.

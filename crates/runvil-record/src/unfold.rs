@@ -7,6 +7,7 @@ use serde_json::{Map, Value};
 
 use crate::{
     change::{ListKey, TextNumber},
+    course::Course,
     deep,
     fold::{LIST, TEXT, hash},
 };
@@ -20,6 +21,8 @@ fn is_reserved(members: &Map<String, Value>) -> bool {
 pub(crate) struct Unfolder {
     run: i64,
     texts: HashMap<TextNumber, Arc<[u8]>>,
+    course: Arc<Course>,
+    /// The ends of the lists that were read.
     nodes: HashMap<ListKey, Node>,
 }
 
@@ -42,10 +45,11 @@ pub(crate) enum UnfoldError {
 }
 
 impl Unfolder {
-    pub(crate) fn new(run: i64) -> Self {
+    pub(crate) fn new(run: i64, course: Arc<Course>) -> Self {
         Self {
             run,
             texts: HashMap::new(),
+            course,
             nodes: HashMap::new(),
         }
     }
@@ -141,11 +145,8 @@ impl Unfolder {
 
     fn node(&mut self, connection: &Connection, key: ListKey) -> Result<&Node, UnfoldError> {
         if !self.nodes.contains_key(&key) {
-            let row = connection
-                .prepare_cached("SELECT before, item FROM lists WHERE run = ?1 AND key = ?2")?
-                .query_row([self.run, key], |row| Ok((row.get(0)?, row.get(1)?)))
-                .optional()?;
-            let (before, item) = row.ok_or_else(|| damaged(format_args!("list node {key} is missing")))?;
+            let node = self.course.lists.get(&key);
+            let &(before, item) = node.ok_or_else(|| damaged(format_args!("list node {key} is missing")))?;
             let item = self.text(connection, item)?;
             let item: Value = parse(&item)?;
             let item = deep::down(|| self.unfold_value(connection, item))?;
@@ -184,12 +185,21 @@ mod tests {
 
     const RUN: i64 = 1;
 
-    fn apply(connection: &Connection, changes: &[Change]) {
-        let mut rows = Rows::new(connection, RUN);
+    /// Keeps the texts among the changes, and gives the lists.
+    fn apply(connection: &Connection, changes: Vec<Change>) -> Arc<Course> {
+        let rows = Rows::new(connection, RUN);
         changes
             .iter()
             .try_for_each(|change| rows.apply(change))
             .expect("applied");
+        let lists = changes.into_iter().filter_map(|change| match change {
+            Change::Node { key, before, item } => Some((key, (before, item))),
+            _ => None,
+        });
+        Arc::new(Course {
+            lists: lists.collect(),
+            ..Course::default()
+        })
     }
 
     /// Folds values into the database, as a run's writer does, and back.
@@ -198,8 +208,8 @@ mod tests {
         let connection = database.connection();
         let mut folder = Folder::default();
         let folded: Vec<String> = values.iter().map(|value| folder.fold(value)).collect();
-        apply(&connection, &folder.take());
-        let mut unfolder = Unfolder::new(RUN);
+        let course = apply(&connection, folder.take());
+        let mut unfolder = Unfolder::new(RUN, course);
         let unfold = |text: &String| unfolder.unfold(&connection, text).expect("unfolded");
         folded.iter().map(unfold).collect()
     }
@@ -283,14 +293,20 @@ mod tests {
         let list: Vec<String> = (0..9).map(|number| format!("{number}").repeat(100)).collect();
         let mut folder = Folder::default();
         folder.fold(&list);
-        apply(&connection, &folder.take());
-        let mut later = Folder::of(&connection, RUN).expect("a folder");
+        let course = apply(&connection, folder.take());
+        let mut later = Folder::of(&connection, RUN, &course.lists).expect("a folder");
         let folded = later.fold(&list);
         assert_eq!(later.take(), []);
         let more: Vec<String> = list.iter().cloned().chain(["one more".to_owned()]).collect();
         let grown = later.fold(&more);
-        apply(&connection, &later.take());
-        let mut unfolder = Unfolder::new(RUN);
+        let new = apply(&connection, later.take());
+        let mut lists = course.lists.clone();
+        lists.extend(&new.lists);
+        let course = Course {
+            lists,
+            ..Course::default()
+        };
+        let mut unfolder = Unfolder::new(RUN, Arc::new(course));
         let mut unfold = |text: &str| unfolder.unfold::<Vec<String>>(&connection, text).expect("unfolded");
         assert_eq!((unfold(&folded), unfold(&grown)), (list, more));
     }

@@ -98,7 +98,8 @@ impl Database {
         if self.summary(run)?.outcome.is_some() {
             return Err(RecordError::Ended(run));
         }
-        self.reading(|connection| Ok((RowMaker::of(connection, key)?, Applier::of(connection, run)?)))
+        let course = self.course(run, key)?;
+        self.reading(|connection| Ok((RowMaker::of(connection, key, &course)?, Applier::of(connection, run)?)))
     }
 }
 

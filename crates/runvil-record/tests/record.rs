@@ -192,6 +192,7 @@ fn accesses_of_tools_and_changes_of_files_read_back_in_the_order_in_which_they_l
     assert_eq!(history.change(first).expect("readable"), Some(change));
     assert_eq!(history.change(second).expect("readable"), None);
     writer.stopped(&[EffectId(1)]).expect("kept");
+    let mut history = database.history(writer.id()).expect("a history");
     assert_eq!(history.stopped().expect("readable"), [EffectId(1)]);
 }
 
