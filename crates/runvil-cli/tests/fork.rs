@@ -4,7 +4,7 @@ mod common;
 
 use std::{fs, process::Child};
 
-use common::{Outcome, Place, Server};
+use common::{Outcome, Place, Server, part::Part};
 use runvil_record::{RecordedEffect, RunFilter, RunId};
 use serde_json::{Value, json};
 
@@ -134,11 +134,13 @@ fn a_number_or_an_answer_that_fits_nothing_is_refused_and_leaves_no_run() {
 #[test]
 fn a_fork_that_cannot_read_its_source_leaves_no_run() {
     let place = recorded("echo+damage");
-    let connection = rusqlite::Connection::open(place.path("kept/runs.db")).expect("the database");
-    connection
-        .execute("UPDATE answers SET body = NULL WHERE effect = 3", [])
-        .expect("an answer is gone");
-    drop(connection);
+    let lacking = Part {
+        steps: usize::MAX,
+        lacks: vec![3],
+        ended: true,
+        ..Part::default()
+    };
+    place.shorten(place.database().find("last").expect("a run"), &lacking);
     fork(&place, "echo+damage", &["last", "--at", "4"]).refused(1, "the record lacks the answer to effect 3");
     assert_eq!(place.runs(), 1);
     fork(&place, "echo+damage", &["last", "--at", "2"]).completed("two one|xone");
@@ -322,40 +324,24 @@ fn a_fork_that_died_while_it_took_answers_over_is_forked_again() {
     let first = place.database().find("last").expect("a run").to_string();
     let server = "echo+half-fork";
     fork(&place, server, &["last", "--at", "5"]).completed("two one|xone");
-    let half = place.database().find("last").expect("a run").to_string();
-    // As if the process had died when it had so much.
-    let cut = |sql: &str| {
-        let connection = rusqlite::Connection::open(place.path("kept/runs.db")).expect("the database");
-        let fork = "(SELECT key FROM runs WHERE parent IS NOT NULL)";
-        let open = format!("UPDATE runs SET outcome = NULL, ending = NULL, ended_at = NULL WHERE key = {fork}");
-        connection.execute(&open, []).expect("an open run");
-        connection
-            .execute(&sql.replace("FORK", fork), [])
-            .expect("a shorter record");
-    };
-    let refused = || {
+    let mut half = place.database().find("last").expect("a run");
+    // As if the process had died when it had so much. It has the answer to its last effect and made no step with it.
+    for (steps, open) in [(4, vec![4]), (4, vec![]), (0, vec![])] {
+        let part = Part {
+            steps,
+            open,
+            ..Part::default()
+        };
+        half = place.shorten(half, &part);
         place
-            .runvil(["resume", &half])
+            .runvil(["resume", &half.to_string()])
             .server(server)
             .run()
             .refused(1, "its process died before it had the answers of run")
             .says(&format!(
                 "help: fork again, with the options that it was forked with: runvil fork {first} --at 5"
             ));
-    };
-    cut("DELETE FROM steps WHERE run = FORK AND step > 3");
-    cut("DELETE FROM events WHERE run = FORK AND step > 3");
-    cut("DELETE FROM effects WHERE run = FORK AND step > 3");
-    // It has the answer to its last effect and made no step with it.
-    cut("DELETE FROM answers WHERE run = FORK AND effect > 4");
-    cut("UPDATE answers SET step = NULL WHERE run = FORK AND step > 3");
-    refused();
-    cut("DELETE FROM answers WHERE run = FORK AND effect > 3");
-    refused();
-    cut("DELETE FROM answers WHERE run = FORK");
-    cut("DELETE FROM effects WHERE run = FORK");
-    cut("DELETE FROM steps WHERE run = FORK");
-    refused();
+    }
     assert_eq!(Server::shared().requests(server, "chat/completions").len(), 0);
 }
 

@@ -4,7 +4,7 @@ mod common;
 
 use std::{fs, path::PathBuf};
 
-use common::{Place, Server};
+use common::{Place, Server, part::Part};
 use runvil_record::{Database, RunFilter};
 
 /// A place whose records are in a file that the test knows.
@@ -332,11 +332,12 @@ fn a_record_that_lost_its_end_is_not_the_same() {
         .server("echo+cut-off")
         .run_file(&prompt, "x")
         .completed("one xtwo");
-    let connection = rusqlite::Connection::open(records(&place)).expect("the database");
-    connection
-        .execute("DELETE FROM steps WHERE step >= 2", [])
-        .expect("rows are deleted");
-    drop(connection);
+    let cut_off = Part {
+        steps: 2,
+        ended: true,
+        ..Part::default()
+    };
+    place.shorten(database(&place).find("last").expect("a run"), &cut_off);
     assert_eq!(place.runvil(["replay", "last"]).run().status, Some(1));
 }
 

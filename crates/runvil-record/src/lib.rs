@@ -7,8 +7,9 @@
 //! What a run tells goes into a journal of its own at once, which costs one write, and a little later into the database.
 //! If its process dies, whoever opens the database next brings in what the journal has more.
 //!
-//! Each long text stands in the database once, under its hash, and a list that grows shares its beginning with the list
-//! that it grew from. So a conversation of many rounds costs as much as its texts, not the square of that.
+//! The database has a row for each run, for the list of runs, and what happened in a run as the packed frames of its
+//! journal, one row for as many as landed together. Each long text stands in it once, under its hash, and a list that grows
+//! shares its beginning with the list that it grew from. So a conversation of many rounds costs as much as its texts, not the square of that.
 //!
 //! ```no_run
 //! # fn main() -> Result<(), runvil_record::RecordError> {

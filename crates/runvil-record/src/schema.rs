@@ -178,13 +178,20 @@ pub(crate) fn prepare(connection: &mut Connection) -> rusqlite::Result<Found> {
         return Ok(found);
     }
     let version: i64 = transaction.pragma_query_value(None, "user_version", |row| row.get(0))?;
-    for step in STEPS.iter().skip(usize::try_from(version).unwrap_or_default()) {
-        step(&transaction)?;
-    }
-    transaction.pragma_update(None, "application_id", APPLICATION_ID)?;
-    transaction.pragma_update(None, "user_version", VERSION)?;
+    advance(&transaction, version, VERSION)?;
     transaction.commit()?;
     Ok(Found::Ready)
+}
+
+/// Takes the steps from one version to another.
+pub(crate) fn advance(connection: &Connection, from: i64, to: i64) -> rusqlite::Result<()> {
+    for (version, step) in (0..).zip(STEPS) {
+        if (from..to).contains(&version) {
+            step(connection)?;
+        }
+    }
+    connection.pragma_update(None, "application_id", APPLICATION_ID)?;
+    connection.pragma_update(None, "user_version", to)
 }
 
 /// Has the database read like one of the present version, without a change.

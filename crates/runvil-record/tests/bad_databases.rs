@@ -120,6 +120,29 @@ fn a_text_is_not_what_was_written() {
 }
 
 #[test]
+fn a_chunk_is_not_what_was_written() {
+    let place = Place::new();
+    let database = Database::open(place.path()).expect("a database");
+    let (run, other) = (loop_of(&database, 5), loop_of(&database, 5));
+    let changed = rusqlite::Connection::open(place.path())
+        .expect("a database")
+        .execute("UPDATE chunks SET body = zeroblob(length(body)) WHERE run = 1", [])
+        .expect("changed");
+    assert!(changed > 0);
+    for error in [
+        database.events(run).map(drop).expect_err("damaged"),
+        database.history(run).map(drop).expect_err("damaged"),
+    ] {
+        assert!(matches!(error, RecordError::Damaged { .. }), "{error:?}");
+        assert!(error.to_string().contains(&run.to_string()), "{error}");
+        assert_told(&error, &place.path());
+    }
+    // What the list shows is there, and so are the other runs.
+    assert!(database.summary(run).is_ok());
+    assert_eq!(database.effects(other).expect("a run").count(), 5);
+}
+
+#[test]
 fn an_unknown_run() {
     let place = Place::new();
     let database = Database::open(place.path()).expect("a database");

@@ -22,6 +22,7 @@ use runvil_record::{Database, RecordedEffect, RunFilter, RunId};
 use serde_json::Value;
 use tempfile::TempDir;
 
+pub(crate) mod part;
 #[cfg(unix)]
 pub(crate) mod terminal;
 
