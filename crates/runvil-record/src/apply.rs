@@ -101,9 +101,10 @@ impl Applier {
         let applied = number(last);
         let key = match (self.key, first.changes.first()) {
             (Some(key), _) => {
+                // The key of a deleted run goes to another one; its id never does.
                 let claimed = connection
-                    .prepare_cached("UPDATE runs SET applied = ?2 WHERE key = ?1 AND applied = ?3")?
-                    .execute([key, applied, number(self.applied)])?;
+                    .prepare_cached("UPDATE runs SET applied = ?2 WHERE key = ?1 AND applied = ?3 AND id = ?4")?
+                    .execute(params![key, applied, number(self.applied), self.run.to_string()])?;
                 if claimed == 0 {
                     return Err(Unapplied::Overtaken);
                 }

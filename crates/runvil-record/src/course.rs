@@ -6,15 +6,17 @@ use std::{
 };
 
 use crate::{
-    Database, RecordError, RunId,
     change::{Change, ListKey, Step, TextNumber},
-    chunk::{self, Entry},
+    chunk::Entry,
 };
 
 /// The lists of a run: each as the list before it, and the text of its last item.
 pub(crate) type Lists = HashMap<ListKey, (ListKey, TextNumber)>;
 
-/// What happened in a run. Bodies are folded values.
+/// The texts of a run, each with the hash that it is known by. Whether it fits is seen when the text is used.
+pub(crate) type Texts = HashMap<TextNumber, ([u8; 32], Arc<[u8]>)>;
+
+/// What happened in a run, and what it holds. Bodies are folded values.
 #[derive(Debug, Default)]
 pub(crate) struct Course {
     /// In order, without a gap.
@@ -32,6 +34,7 @@ pub(crate) struct Course {
     /// What each of the Host's stops dropped.
     pub(crate) stops: Vec<String>,
     pub(crate) lists: Lists,
+    pub(crate) texts: Texts,
 }
 
 #[derive(Debug)]
@@ -69,28 +72,9 @@ pub(crate) struct AccessRow {
     pub(crate) reply: Option<(i64, String)>,
 }
 
-impl Database {
-    /// What has happened in a run until now.
-    pub(crate) fn course(&self, run: RunId, key: i64) -> Result<Arc<Course>, RecordError> {
-        let chunks: Vec<Vec<u8>> = self.reading(|connection| {
-            connection
-                .prepare_cached("SELECT body FROM chunks WHERE run = ?1 ORDER BY first")?
-                .query_map([key], |row| row.get(0))?
-                .collect()
-        })?;
-        let mut course = Course::default();
-        for chunk in chunks {
-            let entries = chunk::unpack(&chunk)
-                .map_err(|detail| self.damaged(format_args!("the record of run {run}: {detail}")))?;
-            entries.into_iter().for_each(|entry| course.extend(entry));
-        }
-        Ok(Arc::new(course))
-    }
-}
-
 impl Course {
     /// Goes on with what another entry tells.
-    fn extend(&mut self, Entry { at, changes }: Entry) {
+    pub(crate) fn extend(&mut self, Entry { at, changes }: Entry) {
         for change in changes {
             self.apply(at, change);
         }

@@ -37,11 +37,7 @@ impl Database {
                 Err(error) => return Err(error),
             };
             let bytes = self.writing(|connection| {
-                let key = connection
-                    .query_row("SELECT key FROM runs WHERE id = ?1", [run.to_string()], |row| {
-                        row.get(0)
-                    })
-                    .optional()?;
+                let key = key(connection, run)?;
                 key.map(|key| delete(connection, key)).transpose()
             })?;
             if let Some(journal) = journal {
@@ -60,8 +56,8 @@ impl Database {
     /// # Errors
     /// There is no such run, or it cannot be read.
     pub fn size(&self, run: RunId) -> Result<u64, RecordError> {
-        let key = self.key(run)?;
-        self.reading(|connection| bytes(connection, key))
+        let bytes = self.reading(|connection| key(connection, run)?.map(|key| bytes(connection, key)).transpose())?;
+        bytes.ok_or_else(|| self.lacks_run(&run.to_string()))
     }
 
     /// Gives the place of deleted runs back to the disk. It takes a while, and room for a second copy of the database.
@@ -71,6 +67,14 @@ impl Database {
     pub fn shrink(&self) -> Result<(), RecordError> {
         self.reading(|connection| connection.execute_batch("VACUUM; PRAGMA wal_checkpoint(TRUNCATE)"))
     }
+}
+
+fn key(connection: &Connection, run: RunId) -> rusqlite::Result<Option<i64>> {
+    connection
+        .query_row("SELECT key FROM runs WHERE id = ?1", [run.to_string()], |row| {
+            row.get(0)
+        })
+        .optional()
 }
 
 /// The texts that no other run holds, as a condition on `texts`.

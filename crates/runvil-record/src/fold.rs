@@ -5,14 +5,13 @@
 
 use std::collections::HashMap;
 
-use rusqlite::Connection;
 use serde::Serialize;
 use serde_bytes::ByteBuf;
 use sha2::{Digest, Sha256};
 
 use crate::{
     change::{Change, ListKey, TextNumber},
-    course::Lists,
+    course::Course,
     fold_json::JsonWriter,
 };
 
@@ -45,19 +44,19 @@ pub(crate) struct Folder {
 }
 
 impl Folder {
-    /// The folder of a run that the database has, with these lists.
-    pub(crate) fn of(connection: &Connection, run: i64, lists: &Lists) -> rusqlite::Result<Self> {
-        let mut texts = connection
-            .prepare("SELECT t.hash, u.number FROM text_uses u JOIN texts t ON t.key = u.text WHERE u.run = ?1")?;
-        let texts = texts.query_map([run], |row| Ok((row.get(0)?, row.get(1)?)))?;
-        let texts: HashMap<_, _> = texts.collect::<rusqlite::Result<_>>()?;
-        Ok(Self {
-            last_text: texts.values().copied().max().unwrap_or_default(),
-            texts,
-            lists: lists.iter().map(|(&key, &node)| (node, key)).collect(),
+    /// The folder of a run that has come so far.
+    pub(crate) fn of(course: &Course) -> Self {
+        Self {
+            texts: course
+                .texts
+                .iter()
+                .map(|(&number, &(hash, _))| (hash, number))
+                .collect(),
+            last_text: course.texts.keys().copied().max().unwrap_or_default(),
+            lists: course.lists.iter().map(|(&key, &node)| (node, key)).collect(),
             new: Vec::new(),
             scratch: Vec::new(),
-        })
+        }
     }
 
     /// Adds a change behind what was folded until now.

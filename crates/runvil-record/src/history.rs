@@ -39,14 +39,14 @@ impl Database {
     /// # Errors
     /// There is no such run, or it cannot be read.
     pub fn run(&self, run: RunId) -> Result<RecordedRun, RecordError> {
-        let file = self.summary(run)?.file;
         let Header {
             start,
             source,
             prepared,
+            file,
             host,
             outcome,
-        } = Reader::new(self, run)?.header()?;
+        } = Reader::header(self, run)?;
         Ok(RecordedRun {
             start,
             source,
@@ -167,7 +167,7 @@ impl Reader {
         let events = Course::span(&course.events, |row| row.event, *first_event, *events);
         let effects = Course::span(&course.effects, |row| row.effect, *first_effect, *effects);
         let (Some(events), Some(effects)) = (events, effects) else {
-            return Err(self.damaged("it has gaps"));
+            return Err(self.damaged(&"it has gaps"));
         };
         Ok(Some(StepRecord {
             handed: self.unfold_some(handed.as_deref())?.unwrap_or_default(),
@@ -220,7 +220,7 @@ impl Reader {
             let effect = number(access.effect);
             let asked = Course::span(&course.effects, |row| row.effect, effect, 1);
             let Some([asked]) = asked else {
-                return Err(self.damaged("it has gaps"));
+                return Err(self.damaged(&"it has gaps"));
             };
             let asked: Effect = self.unfold(&asked.body)?;
             let (identity, op, reply) = match (asked.kind, op) {

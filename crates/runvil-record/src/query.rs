@@ -195,7 +195,7 @@ impl Database {
     }
 
     /// There is no run whose id begins so; maybe only because its journal is damaged.
-    fn lacks_run(&self, reference: &str) -> RecordError {
+    pub(crate) fn lacks_run(&self, reference: &str) -> RecordError {
         let beginning = reference.to_ascii_lowercase();
         let damaged = self.damaged_journal(|run| run.to_string().starts_with(&beginning));
         damaged.unwrap_or_else(|| self.no_such_run(reference))
@@ -205,30 +205,6 @@ impl Database {
         RecordError::NoSuchRun {
             path: self.place().to_owned(),
             reference: reference.to_owned(),
-        }
-    }
-
-    /// The key of a run, and the format that it was recorded in.
-    pub(crate) fn key(&self, run: RunId) -> Result<i64, RecordError> {
-        if let Some(damaged) = self.damaged_journal(|other| *other == run) {
-            return Err(damaged);
-        }
-        let row = self.reading(|connection| {
-            connection
-                .query_row("SELECT key, format FROM runs WHERE id = ?1", [run.to_string()], |row| {
-                    Ok((row.get(0)?, row.get(1)?))
-                })
-                .optional()
-        })?;
-        let (key, found) = row.ok_or_else(|| self.lacks_run(&run.to_string()))?;
-        if found == runvil_engine::FORMAT_VERSION {
-            Ok(key)
-        } else {
-            Err(RecordError::OtherFormat {
-                run,
-                found,
-                known: runvil_engine::FORMAT_VERSION,
-            })
         }
     }
 }

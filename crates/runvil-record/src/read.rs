@@ -1,17 +1,19 @@
 //! Reading the record of one run back.
 
-use std::sync::Arc;
+use std::{fmt, sync::Arc};
 
-use runvil_engine::{Answer, Effect, EffectId, Event, RunOutcome, RunPrepared, RunStart};
-use rusqlite::OptionalExtension as _;
+use runvil_engine::{Answer, Effect, EffectId, Event, FORMAT_VERSION, RunOutcome, RunPrepared, RunStart};
+use rusqlite::{Connection, OptionalExtension as _, Row};
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
 use crate::{
     Database, RecordError, RunId,
-    course::Course,
+    change::TextNumber,
+    chunk,
+    course::{Course, Texts},
     rows::{self, PARSE_STEP},
-    unfold::{UnfoldError, Unfolder},
+    unfold::Unfolder,
 };
 
 /// One event of a run, as it was recorded.
@@ -46,13 +48,32 @@ pub struct RecordedEffect {
     pub dropped: bool,
 }
 
-/// A run's own row.
+/// What a run started from, and came to.
 pub(crate) struct Header {
     pub(crate) start: RunStart,
     pub(crate) source: Vec<u8>,
     pub(crate) prepared: Option<RunPrepared>,
+    pub(crate) file: Option<String>,
     pub(crate) host: Value,
     pub(crate) outcome: Option<RunOutcome>,
+}
+
+/// A run's own row.
+struct HeaderRow {
+    format: u32,
+    start: String,
+    prompt: TextNumber,
+    prepared: Option<String>,
+    file: Option<String>,
+    host: String,
+    ending: Option<String>,
+}
+
+/// A run as it stands in the database.
+struct Stored {
+    row: HeaderRow,
+    chunks: Vec<Vec<u8>>,
+    texts: Texts,
 }
 
 /// The events or effects of one run, in order. Each is put together when it is asked for.
@@ -113,76 +134,80 @@ impl Database {
     }
 }
 
-/// Reads the record of one run.
+/// Reads the record of one run, as it was when the reading began, whatever becomes of the run meanwhile.
 pub(crate) struct Reader {
-    pub(crate) database: Database,
-    pub(crate) run: RunId,
-    key: i64,
-    /// What had happened when the reading began.
+    database: Database,
+    run: RunId,
+    /// What had happened.
     pub(crate) course: Arc<Course>,
     unfolder: Unfolder,
 }
 
 impl Reader {
     pub(crate) fn new(database: &Database, run: RunId) -> Result<Self, RecordError> {
-        let key = database.key(run)?;
-        let course = database.course(run, key)?;
-        let unfolder = Unfolder::new(key, Arc::clone(&course));
-        Ok(Self {
+        Self::open(database, run).map(|(reader, _)| reader)
+    }
+
+    /// What the run started from, and came to.
+    pub(crate) fn header(database: &Database, run: RunId) -> Result<Header, RecordError> {
+        let (mut reader, row) = Self::open(database, run)?;
+        let source = reader.unfolder.text(row.prompt);
+        Ok(Header {
+            start: reader.unfold(&row.start)?,
+            source: source.map_err(|damaged| reader.damaged(&damaged))?.to_vec(),
+            prepared: reader.unfold_some(row.prepared.as_deref())?,
+            file: row.file,
+            host: serde_json::from_str(&row.host).map_err(|error| reader.damaged(&error))?,
+            outcome: reader.unfold_some(row.ending.as_deref())?,
+        })
+    }
+
+    fn open(database: &Database, run: RunId) -> Result<(Self, HeaderRow), RecordError> {
+        if let Some(damaged) = database.damaged_journal(|other| *other == run) {
+            return Err(damaged);
+        }
+        let stored = database.reading(|connection| Stored::of(connection, run))?;
+        let Stored { row, chunks, texts } = stored.ok_or_else(|| database.lacks_run(&run.to_string()))?;
+        if row.format != FORMAT_VERSION {
+            return Err(RecordError::OtherFormat {
+                run,
+                found: row.format,
+                known: FORMAT_VERSION,
+            });
+        }
+        let mut course = Course {
+            texts,
+            ..Course::default()
+        };
+        for chunk in chunks {
+            let entries = chunk::unpack(&chunk)
+                .map_err(|detail| database.damaged(format_args!("the record of run {run}: {detail}")))?;
+            entries.into_iter().for_each(|entry| course.extend(entry));
+        }
+        let course = Arc::new(course);
+        let reader = Self {
             database: database.clone(),
             run,
-            key,
+            unfolder: Unfolder::new(Arc::clone(&course)),
             course,
-            unfolder,
-        })
+        };
+        Ok((reader, row))
     }
 
     /// The data that stands in the database as this.
     pub(crate) fn unfold<T: DeserializeOwned>(&mut self, text: &str) -> Result<T, RecordError> {
-        let unfolded = self.unfolder.unfold(&self.database.connection(), text);
-        self.checked(unfolded)
+        let unfolded = self.unfolder.unfold(text);
+        unfolded.map_err(|damaged| self.damaged(&damaged))
     }
 
     pub(crate) fn unfold_some<T: DeserializeOwned>(&mut self, text: Option<&str>) -> Result<Option<T>, RecordError> {
         text.map(|text| self.unfold(text)).transpose()
     }
 
-    fn checked<T>(&self, unfolded: Result<T, UnfoldError>) -> Result<T, RecordError> {
-        unfolded.map_err(|error| match error {
-            UnfoldError::Sqlite(error) => self.database.failed(error),
-            UnfoldError::Damaged(detail) => self.damaged(&detail),
-        })
-    }
-
     /// The record contradicts itself.
-    pub(crate) fn damaged(&self, detail: &str) -> RecordError {
+    pub(crate) fn damaged(&self, detail: &dyn fmt::Display) -> RecordError {
         self.database
             .damaged(format_args!("the record of run {}: {detail}", self.run))
-    }
-
-    pub(crate) fn header(&mut self) -> Result<Header, RecordError> {
-        let key = self.key;
-        let row = self.database.reading(|connection| {
-            connection
-                .query_row(
-                    "SELECT start, prompt, prepared, host, ending FROM runs WHERE key = ?1",
-                    [key],
-                    |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?, row.get(3)?, row.get(4)?)),
-                )
-                .optional()
-        })?;
-        let Some(row) = row else {
-            return Err(self.database.no_such_run(&self.run.to_string()));
-        };
-        let (start, prompt, prepared, host, ending): (String, i64, Option<String>, String, Option<String>) = row;
-        let source = self.unfolder.text(&self.database.connection(), prompt);
-        Ok(Header {
-            start: self.unfold(&start)?,
-            source: self.checked(source)?.to_vec(),
-            prepared: self.unfold_some(prepared.as_deref())?,
-            host: serde_json::from_str(&host).map_err(|error| self.database.damaged(error))?,
-            outcome: self.unfold_some(ending.as_deref())?,
-        })
     }
 
     fn event(&mut self, at: usize) -> Result<Option<RecordedEvent>, RecordError> {
@@ -214,5 +239,50 @@ impl Reader {
             handed_in: hand.map(|(step, _)| step.unsigned_abs()),
             dropped: hand.is_some_and(|(_, dropped)| *dropped),
         }))
+    }
+}
+
+impl Stored {
+    /// All of it is of one moment: a run may be deleted, and another one get its key, while it is read.
+    fn of(connection: &Connection, run: RunId) -> rusqlite::Result<Option<Self>> {
+        let moment = connection.unchecked_transaction()?;
+        let found = moment
+            .query_row(
+                "SELECT key, format, start, prompt, prepared, file, host, ending FROM runs WHERE id = ?1",
+                [run.to_string()],
+                |row| Ok((row.get::<_, i64>(0)?, HeaderRow::of(row)?)),
+            )
+            .optional()?;
+        let Some((key, row)) = found else {
+            return Ok(None);
+        };
+        let chunks = moment
+            .prepare_cached("SELECT body FROM chunks WHERE run = ?1 ORDER BY first")?
+            .query_map([key], |row| row.get(0))?
+            .collect::<rusqlite::Result<_>>()?;
+        let texts = moment
+            .prepare_cached(
+                "SELECT u.number, t.hash, t.body FROM text_uses u JOIN texts t ON t.key = u.text WHERE u.run = ?1",
+            )?
+            .query_map([key], |row| {
+                let body: Vec<u8> = row.get(2)?;
+                Ok((row.get(0)?, (row.get(1)?, body.into())))
+            })?
+            .collect::<rusqlite::Result<_>>()?;
+        Ok(Some(Self { row, chunks, texts }))
+    }
+}
+
+impl HeaderRow {
+    fn of(row: &Row<'_>) -> rusqlite::Result<Self> {
+        Ok(Self {
+            format: row.get("format")?,
+            start: row.get("start")?,
+            prompt: row.get("prompt")?,
+            prepared: row.get("prepared")?,
+            file: row.get("file")?,
+            host: row.get("host")?,
+            ending: row.get("ending")?,
+        })
     }
 }

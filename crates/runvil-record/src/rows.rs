@@ -7,7 +7,6 @@ use runvil_engine::{
     RunPrepared, RunStart, StepRecord,
 };
 use runvil_vfs::{StoreFailure, StoreOp, StoreReply};
-use rusqlite::Connection;
 
 use crate::{
     HostFacts, OutcomeKind,
@@ -45,15 +44,12 @@ struct Counters {
 
 impl RowMaker {
     /// Goes on behind what the database has of a run.
-    ///
-    /// # Errors
-    /// SQLite fails.
-    pub(crate) fn of(connection: &Connection, run: i64, course: &Course) -> rusqlite::Result<Self> {
-        Ok(Self {
-            folder: Folder::of(connection, run, &course.lists)?,
+    pub(crate) fn of(course: &Course) -> Self {
+        Self {
+            folder: Folder::of(course),
             next: Counters::of(course),
             tally: Tally::of(course),
-        })
+        }
     }
 
     /// The changes since this was last asked, in order.

@@ -1,8 +1,10 @@
 //! How a value is put together again from what stands in the database.
 
-use std::{collections::HashMap, sync::Arc};
+use std::{
+    collections::{HashMap, HashSet},
+    sync::Arc,
+};
 
-use rusqlite::{Connection, OptionalExtension as _};
 use serde_json::{Map, Value};
 
 use crate::{
@@ -17,11 +19,11 @@ fn is_reserved(members: &Map<String, Value>) -> bool {
     members.len() == 1 && members.keys().all(|name| name.starts_with('$'))
 }
 
-/// Puts the values of one run together again. It keeps each text that it read, once.
+/// Puts the values of one run together again.
 pub(crate) struct Unfolder {
-    run: i64,
-    texts: HashMap<TextNumber, Arc<[u8]>>,
     course: Arc<Course>,
+    /// The texts that are known to be what was written.
+    checked: HashSet<TextNumber>,
     /// The ends of the lists that were read.
     nodes: HashMap<ListKey, Node>,
 }
@@ -35,52 +37,43 @@ struct Node {
     levels: usize,
 }
 
-/// Why a value cannot be put together.
+/// What keeps a value from being put together.
 #[derive(Debug, thiserror::Error)]
-pub(crate) enum UnfoldError {
-    #[error(transparent)]
-    Sqlite(#[from] rusqlite::Error),
-    #[error("{0}")]
-    Damaged(String),
-}
+#[error("{0}")]
+pub(crate) struct Damaged(String);
 
 impl Unfolder {
-    pub(crate) fn new(run: i64, course: Arc<Course>) -> Self {
+    pub(crate) fn new(course: Arc<Course>) -> Self {
         Self {
-            run,
-            texts: HashMap::new(),
             course,
+            checked: HashSet::new(),
             nodes: HashMap::new(),
         }
     }
 
     /// The data that stands in the database as `text`.
-    pub(crate) fn unfold<T: serde::de::DeserializeOwned>(
-        &mut self,
-        connection: &Connection,
-        text: &str,
-    ) -> Result<T, UnfoldError> {
+    pub(crate) fn unfold<T: serde::de::DeserializeOwned>(&mut self, text: &str) -> Result<T, Damaged> {
         // Every reference begins so, and most values have none.
         if !text.contains("\"$") {
             return parse(text.as_bytes());
         }
-        let value = self.unfold_value(connection, parse(text.as_bytes())?)?;
+        let value = self.unfold_value(parse(text.as_bytes())?)?;
         deep::for_levels(deep::levels(&value), || T::deserialize(value)).map_err(damaged)
     }
 
-    fn unfold_value(&mut self, connection: &Connection, value: Value) -> Result<Value, UnfoldError> {
+    fn unfold_value(&mut self, value: Value) -> Result<Value, Damaged> {
         Ok(match value {
             Value::Array(items) => Value::Array(
                 items
                     .into_iter()
-                    .map(|item| deep::down(|| self.unfold_value(connection, item)))
+                    .map(|item| deep::down(|| self.unfold_value(item)))
                     .collect::<Result<_, _>>()?,
             ),
-            Value::Object(members) if is_reserved(&members) => self.unfold_reserved(connection, members)?,
+            Value::Object(members) if is_reserved(&members) => self.unfold_reserved(members)?,
             Value::Object(members) => {
                 let mut unfolded = Map::new();
                 for (name, member) in members {
-                    unfolded.insert(name, deep::down(|| self.unfold_value(connection, member))?);
+                    unfolded.insert(name, deep::down(|| self.unfold_value(member))?);
                 }
                 Value::Object(unfolded)
             }
@@ -88,17 +81,17 @@ impl Unfolder {
         })
     }
 
-    fn unfold_reserved(&mut self, connection: &Connection, members: Map<String, Value>) -> Result<Value, UnfoldError> {
+    fn unfold_reserved(&mut self, members: Map<String, Value>) -> Result<Value, Damaged> {
         let (name, member) = members.into_iter().next().expect("a reserved object has one key");
         match (name.as_str(), member.as_i64()) {
             (TEXT, Some(key)) => {
-                let bytes = self.text(connection, key)?;
+                let bytes = self.text(key)?;
                 let text = std::str::from_utf8(&bytes).map_err(|_| damaged(format_args!("text {key} is not UTF-8")))?;
                 Ok(Value::String(text.to_owned()))
             }
-            (LIST, Some(key)) => self.list(connection, key).map(Value::Array),
+            (LIST, Some(key)) => self.list(key).map(Value::Array),
             _ if name.starts_with("$$") => {
-                let member = deep::down(|| self.unfold_value(connection, member))?;
+                let member = deep::down(|| self.unfold_value(member))?;
                 Ok(Value::Object(Map::from_iter([(name[1..].to_owned(), member)])))
             }
             _ => Err(damaged(format_args!("`{name}` refers to nothing"))),
@@ -106,32 +99,20 @@ impl Unfolder {
     }
 
     /// A text's bytes.
-    pub(crate) fn text(&mut self, connection: &Connection, number: TextNumber) -> Result<Arc<[u8]>, UnfoldError> {
-        if let Some(bytes) = self.texts.get(&number) {
-            return Ok(Arc::clone(bytes));
-        }
-        let row = connection
-            .prepare_cached(
-                "SELECT t.hash, t.body FROM text_uses u JOIN texts t ON t.key = u.text WHERE u.run = ?1 AND u.number = ?2",
-            )?
-            .query_row([self.run, number], |row| {
-                Ok((row.get::<_, Vec<u8>>(0)?, row.get::<_, Vec<u8>>(1)?))
-            })
-            .optional()?;
-        let (known, bytes) = row.ok_or_else(|| damaged(format_args!("text {number} is missing")))?;
-        if hash(&bytes)[..] != known[..] {
+    pub(crate) fn text(&mut self, number: TextNumber) -> Result<Arc<[u8]>, Damaged> {
+        let text = self.course.texts.get(&number);
+        let (known, bytes) = text.ok_or_else(|| damaged(format_args!("text {number} is missing")))?;
+        if self.checked.insert(number) && hash(bytes) != *known {
             return Err(damaged(format_args!("text {number} is not what was written")));
         }
-        let bytes: Arc<[u8]> = bytes.into();
-        self.texts.insert(number, Arc::clone(&bytes));
-        Ok(bytes)
+        Ok(Arc::clone(bytes))
     }
 
-    fn list(&mut self, connection: &Connection, end: ListKey) -> Result<Vec<Value>, UnfoldError> {
+    fn list(&mut self, end: ListKey) -> Result<Vec<Value>, Damaged> {
         let mut items = Vec::new();
         let mut node = end;
         while node != 0 {
-            let Node { before, item, levels } = self.node(connection, node)?;
+            let Node { before, item, levels } = self.node(node)?;
             // A node stands behind the one that it extends, so that no list goes round in circles.
             if *before >= node || *before < 0 {
                 return Err(damaged(format_args!("list node {node} is out of order")));
@@ -143,13 +124,13 @@ impl Unfolder {
         Ok(items)
     }
 
-    fn node(&mut self, connection: &Connection, key: ListKey) -> Result<&Node, UnfoldError> {
+    fn node(&mut self, key: ListKey) -> Result<&Node, Damaged> {
         if !self.nodes.contains_key(&key) {
             let node = self.course.lists.get(&key);
             let &(before, item) = node.ok_or_else(|| damaged(format_args!("list node {key} is missing")))?;
-            let item = self.text(connection, item)?;
+            let item = self.text(item)?;
             let item: Value = parse(&item)?;
-            let item = deep::down(|| self.unfold_value(connection, item))?;
+            let item = deep::down(|| self.unfold_value(item))?;
             let levels = deep::levels(&item);
             self.nodes.insert(key, Node { before, item, levels });
         }
@@ -157,7 +138,7 @@ impl Unfolder {
     }
 }
 
-fn parse<T: serde::de::DeserializeOwned>(json: &[u8]) -> Result<T, UnfoldError> {
+fn parse<T: serde::de::DeserializeOwned>(json: &[u8]) -> Result<T, Damaged> {
     let mut reader = serde_json::Deserializer::from_slice(json);
     // Values nest as deep as the Engine lets a prompt's Lua make them.
     reader.disable_recursion_limit();
@@ -166,8 +147,8 @@ fn parse<T: serde::de::DeserializeOwned>(json: &[u8]) -> Result<T, UnfoldError> 
     })
 }
 
-fn damaged(detail: impl std::fmt::Display) -> UnfoldError {
-    UnfoldError::Damaged(detail.to_string())
+fn damaged(detail: impl std::fmt::Display) -> Damaged {
+    Damaged(detail.to_string())
 }
 
 #[cfg(test)]
@@ -177,40 +158,31 @@ mod tests {
 
     use super::*;
     use crate::{
-        Database,
-        apply::Rows,
         change::Change,
         fold::{Folder, LONG_TEXT},
     };
 
-    const RUN: i64 = 1;
-
-    /// Keeps the texts among the changes, and gives the lists.
-    fn apply(connection: &Connection, changes: Vec<Change>) -> Arc<Course> {
-        let rows = Rows::new(connection, RUN);
-        changes
-            .iter()
-            .try_for_each(|change| rows.apply(change))
-            .expect("applied");
-        let lists = changes.into_iter().filter_map(|change| match change {
-            Change::Node { key, before, item } => Some((key, (before, item))),
-            _ => None,
-        });
-        Arc::new(Course {
-            lists: lists.collect(),
-            ..Course::default()
-        })
+    /// A run that holds these texts and lists.
+    fn course(changes: Vec<Change>) -> Course {
+        let mut course = Course::default();
+        for change in changes {
+            match change {
+                Change::Text { number, hash, body } => {
+                    drop(course.texts.insert(number, (hash, body.into_vec().into())));
+                }
+                Change::Node { key, before, item } => drop(course.lists.insert(key, (before, item))),
+                other => panic!("{other:?}"),
+            }
+        }
+        course
     }
 
-    /// Folds values into the database, as a run's writer does, and back.
+    /// Folds values, as a run's writer does, and back.
     fn there_and_back(values: &[Value]) -> Vec<Value> {
-        let database = Database::in_memory().expect("a database");
-        let connection = database.connection();
         let mut folder = Folder::default();
         let folded: Vec<String> = values.iter().map(|value| folder.fold(value)).collect();
-        let course = apply(&connection, folder.take());
-        let mut unfolder = Unfolder::new(RUN, course);
-        let unfold = |text: &String| unfolder.unfold(&connection, text).expect("unfolded");
+        let mut unfolder = Unfolder::new(Arc::new(course(folder.take())));
+        let unfold = |text: &String| unfolder.unfold(text).expect("unfolded");
         folded.iter().map(unfold).collect()
     }
 
@@ -288,26 +260,18 @@ mod tests {
 
     #[test]
     fn a_folder_knows_what_its_run_has() {
-        let database = Database::in_memory().expect("a database");
-        let connection = database.connection();
         let list: Vec<String> = (0..9).map(|number| format!("{number}").repeat(100)).collect();
         let mut folder = Folder::default();
         folder.fold(&list);
-        let course = apply(&connection, folder.take());
-        let mut later = Folder::of(&connection, RUN, &course.lists).expect("a folder");
+        let mut changes = folder.take();
+        let mut later = Folder::of(&course(changes.clone()));
         let folded = later.fold(&list);
         assert_eq!(later.take(), []);
         let more: Vec<String> = list.iter().cloned().chain(["one more".to_owned()]).collect();
         let grown = later.fold(&more);
-        let new = apply(&connection, later.take());
-        let mut lists = course.lists.clone();
-        lists.extend(&new.lists);
-        let course = Course {
-            lists,
-            ..Course::default()
-        };
-        let mut unfolder = Unfolder::new(RUN, Arc::new(course));
-        let mut unfold = |text: &str| unfolder.unfold::<Vec<String>>(&connection, text).expect("unfolded");
+        changes.extend(later.take());
+        let mut unfolder = Unfolder::new(Arc::new(course(changes)));
+        let mut unfold = |text: &str| unfolder.unfold::<Vec<String>>(text).expect("unfolded");
         assert_eq!((unfold(&folded), unfold(&grown)), (list, more));
     }
 }

@@ -20,6 +20,7 @@ use crate::{
     apply::Applier,
     journal::Journal,
     landing::{Desk, Writing},
+    read::Reader,
     rows::RowMaker,
 };
 
@@ -94,12 +95,12 @@ impl Database {
     }
 
     fn rows_to_go_on(&self, run: RunId) -> Result<(RowMaker, Applier), RecordError> {
-        let key = self.key(run)?;
+        let course = Reader::new(self, run)?.course;
         if self.summary(run)?.outcome.is_some() {
             return Err(RecordError::Ended(run));
         }
-        let course = self.course(run, key)?;
-        self.reading(|connection| Ok((RowMaker::of(connection, key, &course)?, Applier::of(connection, run)?)))
+        let applier = self.reading(|connection| Applier::of(connection, run))?;
+        Ok((RowMaker::of(&course), applier))
     }
 }
 

@@ -291,6 +291,31 @@ fn deleting_a_run_keeps_the_texts_that_others_hold_and_the_runs_that_go() {
 }
 
 #[test]
+fn who_reads_a_run_reads_all_of_it_though_it_is_deleted_and_another_one_recorded() {
+    let database = memory();
+    let run = loop_of(&database, 30);
+    let whole = steps(&database, run);
+    let mut history = database.history(run).expect("a history");
+    let mut effects = database.effects(run).expect("effects");
+    assert!(effects.next().is_some_and(|effect| effect.is_ok()));
+    assert_eq!(database.delete_runs(&[run]).expect("deleted").runs, [run]);
+    let writer = begin(&database, "another");
+    let other = StepRecord {
+        events: vec![log(
+            2,
+            "of another run, in a text that is long enough to stand among the texts",
+        )],
+        ..StepRecord::default()
+    };
+    writer.stepped(&other).expect("kept");
+    let read: Vec<_> = std::iter::from_fn(|| history.next_step().expect("a step")).collect();
+    assert_eq!(read, whole);
+    assert_eq!(effects.filter(Result::is_ok).count(), 29);
+    assert!(matches!(database.history(run), Err(RecordError::NoSuchRun { .. })));
+    assert_eq!(steps(&database, writer.id()), [other]);
+}
+
+#[test]
 fn a_run_goes_on_behind_what_is_recorded_once_nobody_drives_it() {
     let place = tempfile::tempdir().expect("a folder");
     let path = place.path().join("runs.db");
