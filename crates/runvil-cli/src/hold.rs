@@ -86,11 +86,12 @@ impl Hold {
             lacks_model: left.lacks_model,
             recorded: left.recorded,
         };
-        let exit = if show.json { ending.print_json() } else { ending.tell() }?;
+        let told = if show.json { ending.print_json() } else { ending.tell() };
+        // It is written whatever becomes of standard output.
         if let (Some(Ok(text)), Some(path)) = (&report.output, left.output) {
             files::write(path, text)?;
         }
-        Ok(exit)
+        told
     }
 }
 

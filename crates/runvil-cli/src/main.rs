@@ -12,6 +12,7 @@ mod difference;
 mod ending;
 mod event_lines;
 mod exit;
+mod file_limit;
 mod files;
 mod heap;
 mod hold;
@@ -48,6 +49,7 @@ use telemetry::Telemetry;
 
 fn main() -> std::process::ExitCode {
     heap::share();
+    file_limit::tell();
     let Cli { command } = Cli::parse();
     let telemetry = match Telemetry::start() {
         Ok(telemetry) => telemetry,

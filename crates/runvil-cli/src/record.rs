@@ -51,11 +51,22 @@ impl Settings {
     /// # Errors
     /// A path is not UTF-8.
     pub(crate) fn to_json(&self) -> Result<Value, Fault> {
-        serde_json::to_value(self).map_err(|_| {
-            Fault::usage("a path on the command line is not UTF-8, so the run cannot be recorded")
-                .with_help("name the path in UTF-8, or run with --no-record")
-        })
+        serde_json::to_value(self).map_err(|_| not_utf8())
     }
+}
+
+fn not_utf8() -> Fault {
+    Fault::usage("a path on the command line is not UTF-8, so the run cannot be recorded")
+        .with_help("name the path in UTF-8, or run with --no-record")
+}
+
+/// Where the prompt is, as the record keeps it.
+///
+/// # Errors
+/// The path is not UTF-8.
+pub(crate) fn prompt_file(path: &Path) -> Result<Option<String>, Fault> {
+    let text = |path: PathBuf| path.into_os_string().into_string().map_err(|_| not_utf8());
+    whole(path).map(text).transpose()
 }
 
 /// The path, whatever the current directory is.
@@ -97,7 +108,7 @@ pub(crate) fn recorder(args: &RunArgs, config: &Config, gate: Option<&Gate>) -> 
         given_budget: Budget::from(&args.drive.budget),
     };
     let facts = HostFacts {
-        file: whole(&args.file).map(|path| path.display().to_string()),
+        file: prompt_file(&args.file)?,
         host: settings.to_json()?,
         parent: None,
     };

@@ -134,7 +134,7 @@ pub(crate) struct Sums {
     pub(crate) rounds: i64,
     pub(crate) prompt_tokens: Option<i64>,
     pub(crate) completion_tokens: Option<i64>,
-    /// How many answered rounds did not report both counts.
+    /// Of how many rounds one of the counts is unknown.
     pub(crate) unreported: i64,
 }
 

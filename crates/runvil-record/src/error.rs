@@ -131,7 +131,7 @@ impl RecordError {
                 "move the journal away to use what the database has of the run; what stands behind the damage is lost"
             }
             Self::Full(_) => {
-                "free space on the disk; what was recorded until now stays readable, and the run can be resumed"
+                "free space on the disk, of which deleting runs needs a little, too; what was recorded until now stays readable"
             }
             Self::Busy(_) => "wait until the other process is done, or end it, and try again",
             Self::ReadOnly(_) => "check the permissions of the file and its folder, or name another database",

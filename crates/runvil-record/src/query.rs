@@ -66,7 +66,7 @@ pub struct Tokens {
     pub prompt: Option<u64>,
     /// Tokens of the replies, as far as they were reported; `None` if none was.
     pub completion: Option<u64>,
-    /// How many answered rounds did not report both counts.
+    /// Of how many rounds one of the counts is unknown: the server did not report it, or the round was cut short.
     pub unreported: u64,
 }
 

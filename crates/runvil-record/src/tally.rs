@@ -14,7 +14,6 @@ pub(crate) struct Tally {
     rounds: i64,
     /// The rounds that are not answered.
     open: BTreeSet<i64>,
-    answered: i64,
     prompt: Count,
     completion: Count,
 }
@@ -62,19 +61,20 @@ impl Tally {
 
     pub(crate) fn answer(&mut self, effect: i64, prompt_tokens: Option<i64>, completion_tokens: Option<i64>) {
         if self.open.remove(&effect) {
-            self.answered += 1;
             self.prompt.add(prompt_tokens);
             self.completion.add(completion_tokens);
         }
     }
 
+    /// The sums of a run that has ended.
     pub(crate) fn sums(&self) -> Sums {
         Sums {
             effects: self.effects,
             rounds: self.rounds,
             prompt_tokens: self.prompt.sum(),
             completion_tokens: self.completion.sum(),
-            unreported: self.answered - self.prompt.reports.min(self.completion.reports),
+            // What was cut short used something, too.
+            unreported: self.rounds - self.prompt.reports.min(self.completion.reports),
         }
     }
 }

@@ -224,11 +224,12 @@ impl Forking<'_> {
             given_budget: known.settings.given_budget.under(Budget::from(&args.drive.budget)),
             ..known.settings.clone()
         };
-        let file = args.prompt.as_deref().and_then(whole);
+        let file = match &args.prompt {
+            Some(path) => record::prompt_file(path)?,
+            None => known.run.file.clone(),
+        };
         let facts = HostFacts {
-            file: file
-                .map(|path| path.display().to_string())
-                .or_else(|| known.run.file.clone()),
+            file,
             host: settings.to_json()?,
             parent: Some(Parent {
                 run: known.id,
