@@ -9,8 +9,9 @@ use std::{
 };
 
 use runvil_harness::RunControl;
+use runvil_record::RunWriter;
 
-use crate::budget::Passed;
+use crate::{budget::Passed, out};
 
 /// What cancelled a run.
 #[derive(Debug, Clone, PartialEq)]
@@ -57,11 +58,12 @@ impl Cause {
 }
 
 /// The grip on a run that remembers why it was cancelled. Clones act on the same run.
-#[derive(Debug, Clone)]
+#[derive(Clone)]
 pub(crate) struct Grip {
     control: RunControl,
     first: Arc<OnceLock<Cause>>,
     stopped: Arc<AtomicBool>,
+    record: Arc<OnceLock<Arc<RunWriter>>>,
 }
 
 impl Grip {
@@ -70,13 +72,28 @@ impl Grip {
             control,
             first: Arc::new(OnceLock::new()),
             stopped: Arc::new(AtomicBool::new(false)),
+            record: Arc::new(OnceLock::new()),
         }
+    }
+
+    /// Keeps in this record why the run is cancelled.
+    pub(crate) fn record(&self, writer: &Arc<RunWriter>) {
+        // A run has one record.
+        let _ = self.record.set(Arc::clone(writer));
     }
 
     /// Cancels the run. The first cause is the one that is told.
     pub(crate) fn cancel(&self, cause: Cause) {
+        let told = cause.to_string();
         // A later cause changes nothing.
-        let _ = self.first.set(cause);
+        let is_first = self.first.set(cause).is_ok();
+        if let Some(writer) = self.record.get().filter(|_| is_first)
+            && let Err(fault) = writer.cancelling(told)
+        {
+            out::note(format_args!(
+                "warning: why the run is cancelled cannot be recorded: {fault}"
+            ));
+        }
         self.control.cancel();
     }
 

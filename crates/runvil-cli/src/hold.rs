@@ -4,7 +4,7 @@ use std::{path::Path, sync::Arc};
 
 use runvil_engine::RunOutcome;
 use runvil_harness::{ModelAccess, RunControl, RunReport};
-use runvil_record::RunId;
+use runvil_record::{RunId, RunWriter};
 use runvil_syntax::Prompt;
 use runvil_trace::{Beside, RunSpans};
 use tokio::task::JoinHandle;
@@ -51,6 +51,11 @@ impl Hold {
         let grip = Grip::new(control.clone());
         let meter = Arc::new(Meter::new(budget, grip.clone(), used));
         Self { control, grip, meter }
+    }
+
+    /// Keeps in this record why the run is cancelled.
+    pub(crate) fn record(&self, writer: &Arc<RunWriter>) {
+        self.grip.record(writer);
     }
 
     /// The models, with every round counted.

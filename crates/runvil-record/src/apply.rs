@@ -207,7 +207,8 @@ impl<'c> Rows<'c> {
             | Change::Answer { .. }
             | Change::Access { .. }
             | Change::Reply { .. }
-            | Change::Stop { .. } => Ok(()),
+            | Change::Stop { .. }
+            | Change::Cause { .. } => Ok(()),
         }
     }
 

@@ -101,6 +101,10 @@ pub(crate) enum Change {
     },
     /// What the run came to in sum. It comes before the end.
     Sums(Sums),
+    /// Why the Host cancelled the run.
+    Cause {
+        cause: String,
+    },
 }
 
 impl Change {
@@ -122,7 +126,8 @@ impl Change {
             | Self::Answer { .. }
             | Self::Access { .. }
             | Self::Reply { .. }
-            | Self::Stop { .. } => true,
+            | Self::Stop { .. }
+            | Self::Cause { .. } => true,
         }
     }
 }

@@ -33,6 +33,8 @@ pub(crate) struct Course {
     pub(crate) accesses: BTreeMap<(i64, i64), AccessRow>,
     /// What each of the Host's stops dropped.
     pub(crate) stops: Vec<String>,
+    /// Why the Host cancelled the run.
+    pub(crate) cause: Option<String>,
     pub(crate) lists: Lists,
     pub(crate) texts: Texts,
 }
@@ -135,6 +137,7 @@ impl Course {
                 body,
             } => self.accesses.entry((effect, nth)).or_default().reply = Some((place, body)),
             Change::Stop { effects, .. } => self.stops.push(effects),
+            Change::Cause { cause } => self.cause = Some(cause),
             // These stand in columns and tables of their own.
             Change::Start(_)
             | Change::Resume

@@ -31,6 +31,8 @@ pub struct RecordedRun {
     pub host: Value,
     /// How it ended; `None` for one that goes, or whose process died.
     pub outcome: Option<RunOutcome>,
+    /// Why the Host cancelled it, if it did and said so.
+    pub cause: Option<String>,
 }
 
 impl Database {
@@ -46,6 +48,7 @@ impl Database {
             file,
             host,
             outcome,
+            cause,
         } = Reader::header(self, run)?;
         Ok(RecordedRun {
             start,
@@ -54,6 +57,7 @@ impl Database {
             file,
             host,
             outcome,
+            cause,
         })
     }
 

@@ -153,6 +153,15 @@ impl Writing {
         self.tell(|desk| change(&mut desk.rows))
     }
 
+    /// Keeps what the record learns of a run that goes. Before it starts and after it ends there is nothing to be kept.
+    pub(crate) fn keep_while_it_goes(&self, change: impl FnOnce(&mut RowMaker)) -> Result<(), RecordError> {
+        if matches!(self.desk().state, State::Going) {
+            self.keep(change)
+        } else {
+            Ok(())
+        }
+    }
+
     /// Keeps what the run does, which is its first sign of going on.
     pub(crate) fn act(&self, change: impl FnOnce(&mut RowMaker)) -> Result<(), RecordError> {
         self.tell(|desk| {

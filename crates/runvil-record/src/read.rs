@@ -56,6 +56,7 @@ pub(crate) struct Header {
     pub(crate) file: Option<String>,
     pub(crate) host: Value,
     pub(crate) outcome: Option<RunOutcome>,
+    pub(crate) cause: Option<String>,
 }
 
 /// A run's own row.
@@ -159,6 +160,7 @@ impl Reader {
             file: row.file,
             host: serde_json::from_str(&row.host).map_err(|error| reader.damaged(&error))?,
             outcome: reader.unfold_some(row.ending.as_deref())?,
+            cause: reader.course.cause.clone(),
         })
     }
 

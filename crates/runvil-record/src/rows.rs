@@ -209,6 +209,10 @@ impl RowMaker {
         self.next.stop += 1;
     }
 
+    pub(crate) fn cause(&mut self, cause: String) {
+        self.folder.add(Change::Cause { cause });
+    }
+
     pub(crate) fn end(&mut self, outcome: &RunOutcome, lost: &[Event]) {
         self.events(self.next.step - 1, lost);
         let body = self.folder.fold(outcome);

@@ -119,6 +119,16 @@ impl RunWriter {
         self.writing.run()
     }
 
+    /// Says why the Host cancels the run, in words for a person. It is passed over before the run has started and after it
+    /// has ended.
+    ///
+    /// # Errors
+    /// The record cannot be kept.
+    pub fn cancelling(&self, cause: impl Into<String>) -> Result<(), RecordFault> {
+        let kept = self.writing.keep_while_it_goes(|rows| rows.cause(cause.into()));
+        self.kept(kept)
+    }
+
     /// Keeps what the record learns.
     fn keep(&self, change: impl FnOnce(&mut RowMaker)) -> Result<(), RecordFault> {
         self.kept(self.writing.keep(change))

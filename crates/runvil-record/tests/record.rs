@@ -54,6 +54,7 @@ fn a_course_reads_back_step_by_step() {
         }
         writer.stepped(step).expect("kept");
     }
+    writer.cancelling("enough is enough").expect("kept");
     writer
         .ended(&RunOutcome::Cancelled, &[event(5, EventKind::RunFailed)])
         .expect("kept");
@@ -69,6 +70,7 @@ fn a_course_reads_back_step_by_step() {
         (start("course"), b"---\nname: p\n---\n# P\n".to_vec())
     );
     assert_eq!(run.outcome, Some(RunOutcome::Cancelled));
+    assert_eq!(run.cause.as_deref(), Some("enough is enough"));
 
     let events: Vec<_> = database
         .events(writer.id())

@@ -128,9 +128,10 @@ impl Forking<'_> {
             packs: known.run.prepared.as_ref().map(|prepared| prepared.packs.clone()),
         };
         let mut watched = hold.watch(show, self.prompt, &known.start().facts.name)?;
-        let writer = self.writer()?;
+        let writer = Arc::new(self.writer()?);
         let id = writer.id();
-        launch.recorder = Some(Arc::new(writer));
+        hold.record(&writer);
+        launch.recorder = Some(writer);
         let continuation = host.fork(launch, fork).await;
         if show.has_notes() {
             for change in continuation.changes() {

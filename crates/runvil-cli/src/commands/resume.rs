@@ -87,6 +87,7 @@ impl Resuming<'_> {
     }
 
     async fn go_on(&self, known: &Known, writer: &Arc<RunWriter>, hold: &Hold) -> Result<Exit, Fault> {
+        hold.record(writer);
         let show = &self.args.drive.show;
         let mut decided = Decided {
             unknown: match self.args.on_unknown {

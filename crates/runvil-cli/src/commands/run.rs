@@ -84,6 +84,7 @@ impl Program<'_> {
         let host = host(args, config, gate.as_ref(), hold.metered(models))?;
         let writer = record::recorder(args, config, gate.as_ref())?;
         let recorded = writer.as_ref().map(|writer| writer.id());
+        writer.iter().for_each(|writer| hold.record(writer));
         let launch = Launch {
             args: args.args.clone(),
             input: args.input.as_deref().map(files::read_text).transpose()?,
