@@ -3,7 +3,7 @@
 use std::{
     fmt,
     sync::{
-        Arc, OnceLock,
+        Arc, OnceLock, Weak,
         atomic::{AtomicBool, Ordering},
     },
 };
@@ -63,7 +63,8 @@ pub(crate) struct Grip {
     control: RunControl,
     first: Arc<OnceLock<Cause>>,
     stopped: Arc<AtomicBool>,
-    record: Arc<OnceLock<Arc<RunWriter>>>,
+    /// It does not keep the record open: whoever drives the run does.
+    record: Arc<OnceLock<Weak<RunWriter>>>,
 }
 
 impl Grip {
@@ -79,7 +80,7 @@ impl Grip {
     /// Keeps in this record why the run is cancelled.
     pub(crate) fn record(&self, writer: &Arc<RunWriter>) {
         // A run has one record.
-        let _ = self.record.set(Arc::clone(writer));
+        let _ = self.record.set(Arc::downgrade(writer));
     }
 
     /// Cancels the run. The first cause is the one that is told.
@@ -87,7 +88,7 @@ impl Grip {
         let told = cause.to_string();
         // A later cause changes nothing.
         let is_first = self.first.set(cause).is_ok();
-        if let Some(writer) = self.record.get().filter(|_| is_first)
+        if let Some(writer) = self.record.get().filter(|_| is_first).and_then(Weak::upgrade)
             && let Err(fault) = writer.cancelling(told)
         {
             out::note(format_args!(
