@@ -77,15 +77,15 @@ impl Applier {
     ) -> Result<(), RecordError> {
         let Some(last) = frames.last() else { return Ok(()) };
         let key = database.transaction(patience, |connection| {
-            let mut rows = self.claim(connection, &frames[0], last.sequence)?;
+            let mut tables = self.claim(connection, &frames[0], last.sequence)?;
             for frame in frames {
-                rows.at = frame.at;
+                tables.at = frame.at;
                 for change in &frame.changes {
-                    rows.apply(change)?;
+                    tables.apply(change)?;
                 }
             }
-            rows.chunk(frames)?;
-            Ok(rows.key)
+            tables.chunk(frames)?;
+            Ok(tables.key)
         });
         let key = key.map_err(|error| match error {
             Unapplied::Sqlite(error) => database.failed(error),
@@ -97,7 +97,7 @@ impl Applier {
 
     /// Notes that the database has the run's frames up to this one. Only who knows where it stood may do so; the run's
     /// first frame makes its row.
-    fn claim<'c>(&self, connection: &'c Connection, first: &Frame, last: u64) -> Result<Rows<'c>, Unapplied> {
+    fn claim<'c>(&self, connection: &'c Connection, first: &Frame, last: u64) -> Result<Tables<'c>, Unapplied> {
         let applied = number(last);
         let key = match (self.key, first.changes.first()) {
             (Some(key), _) => {
@@ -113,7 +113,7 @@ impl Applier {
             (None, Some(Change::Start(start))) => insert_run(connection, self.run, start, applied)?,
             (None, _) => return Err(Unapplied::Overtaken),
         };
-        Ok(Rows::new(connection, key))
+        Ok(Tables::new(connection, key))
     }
 }
 
@@ -141,14 +141,14 @@ fn insert_run(connection: &Connection, run: RunId, start: &Start, applied: i64) 
 }
 
 /// The columns and tables of one run, in a transaction.
-pub(crate) struct Rows<'c> {
+pub(crate) struct Tables<'c> {
     connection: &'c Connection,
     key: i64,
     /// When what is written was told.
     at: i64,
 }
 
-impl<'c> Rows<'c> {
+impl<'c> Tables<'c> {
     pub(crate) fn new(connection: &'c Connection, key: i64) -> Self {
         Self { connection, key, at: 0 }
     }

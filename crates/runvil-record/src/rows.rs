@@ -1,4 +1,4 @@
-//! What each call of the recorder changes in a run's rows.
+//! What each call of the recorder changes in a run's record.
 
 use std::borrow::Cow;
 
