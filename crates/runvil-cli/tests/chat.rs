@@ -68,12 +68,19 @@ fn a_chat_sums_older_turns_up_once_the_window_is_full() {
 }
 
 #[test]
-fn a_chat_goes_on_after_a_turn_that_failed() {
+fn a_chat_goes_on_after_a_turn_that_failed_and_fails_if_none_was_answered() {
     let place = Place::new();
     let run = place
         .runvil(["run".as_ref(), shipped("chat.md").as_os_str()])
-        .server("status-500")
+        .server("status-500+turns")
         .input("a\nb\n")
         .run();
-    run.completed("");
+    run.refused(1, "500");
+    let rounds = Server::shared().requests("status-500+turns", "chat/completions");
+    let says = |text: &str| {
+        rounds
+            .iter()
+            .any(|request| request["body"]["messages"].to_string().contains(text))
+    };
+    assert!(says("\"a\"") && says("\"b\""), "{rounds:#?}");
 }
