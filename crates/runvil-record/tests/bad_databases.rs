@@ -200,6 +200,15 @@ fn the_disk_is_full() {
 }
 
 #[test]
+fn many_open_one_that_is_not_there_yet_at_once() {
+    for _ in 0..20 {
+        let place = Place::new();
+        let opens = || drop(Database::open(place.path()).expect("a database"));
+        std::thread::scope(|scope| (0..8).for_each(|_| drop(scope.spawn(opens))));
+    }
+}
+
+#[test]
 fn another_process_keeps_it_from_being_read() {
     let place = Place::new();
     drop(Database::open(place.path()).expect("a database"));
