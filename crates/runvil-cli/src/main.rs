@@ -23,6 +23,7 @@ mod narrate;
 mod operator;
 mod out;
 mod overwrite;
+mod output;
 mod progress;
 mod record;
 mod recorded;

@@ -13,14 +13,13 @@ use crate::{
     args::ForkArgs,
     budget::Budget,
     changes::{Now, changes},
-    commands::run::check_output,
     config::Config,
     exit::{Exit, Fault},
     files::{self, MAX_INPUT_BYTES},
     hold::{Hold, Left, Watched},
     local,
     models::Gate,
-    out,
+    out, output,
     record::{self, Settings},
     repeat::{Known, on_runtime, read_prompt},
 };
@@ -45,7 +44,7 @@ pub(crate) fn fork(args: &ForkArgs) -> Result<Exit, Fault> {
     let prompt = runvil_syntax::parse_structure(&source).ok();
     let path = args.prompt.as_deref().unwrap_or_else(|| known.file());
     let declared = prompt.as_ref().map(|prompt| &prompt.frontmatter);
-    check_output(args.output.as_deref(), path, declared)?;
+    output::check(args.output.as_deref(), path, declared)?;
     let gate = Gate::open(&config)?;
     on_runtime(
         Forking {

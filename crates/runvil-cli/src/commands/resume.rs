@@ -19,7 +19,7 @@ use crate::{
     hold::{Hold, Left},
     local,
     models::Gate,
-    out, record,
+    out, output, record,
     repeat::{Known, on_runtime},
     screen::screen,
     taken_over,
@@ -63,6 +63,7 @@ impl Resuming<'_> {
         }
         let output = known.settings.output.as_deref();
         known.spared(self.config).check(output, show.events.sink.as_ref())?;
+        output::check_again(output)?;
         check_debug(&known, show.debug)?;
         taken_over::check(&known)?;
         check_directories(&known)?;

@@ -21,6 +21,7 @@ use crate::{
     hold::{Hold, Left},
     models::{self, Gate},
     operator::StdinOperator,
+    output,
     overwrite::Spared,
     record, runtime,
     store::{self, StoreSpec},
@@ -35,7 +36,7 @@ pub(crate) fn run(args: &RunArgs) -> Result<Exit, Fault> {
         prompt: runvil_syntax::parse_structure(&source).ok(),
         source,
     };
-    check_output(args.output.as_deref(), &args.file, program.declared())?;
+    output::check(args.output.as_deref(), &args.file, program.declared())?;
     let config = Config::load()?;
     program.check_places(&config)?;
     let runtime = runtime::start()?;
@@ -109,28 +110,6 @@ impl Program<'_> {
         };
         let exit = hold.deliver(&left, show)?;
         shown.map(|()| exit)
-    }
-}
-
-/// An output file is asked for where the prompt declares one.
-pub(crate) fn check_output(output: Option<&Path>, prompt: &Path, declared: Option<&Frontmatter>) -> Result<(), Fault> {
-    let declares_none = declared.is_some_and(|frontmatter| frontmatter.output.is_none());
-    match output {
-        Some(path) if declares_none => Err(Fault::usage(format_args!(
-            "--output {}: the prompt {} declares no `output:` file",
-            path.display(),
-            prompt.display()
-        ))
-        .with_help(
-            "leave --output out, or declare an `output:` file in the frontmatter; the run result goes to standard \
-             output",
-        )),
-        Some(path) if path.is_dir() => Err(Fault::usage(format_args!(
-            "--output {}: this is a directory, not a file",
-            path.display()
-        ))
-        .with_help("name a file in it")),
-        _ => Ok(()),
     }
 }
 
