@@ -26,6 +26,7 @@ mod overwrite;
 mod output;
 mod progress;
 mod record;
+mod question;
 mod recorded;
 mod remedy;
 mod repeat;

@@ -283,10 +283,11 @@ fn somebody_at_the_terminal_is_asked_about_changed_files() {
     let mut accepted = place.at_terminal("echo+asked", &["resume", "last"]);
     accepted.sees("leave the run as it is (l)?");
     accepted.types("what\r");
+    accepted.sees("not understood; type g (go) or l (leave)");
     accepted.wait("the second question", |screen| {
         screen.matches("leave the run").count() == 2
     });
-    accepted.types("g\r");
+    accepted.types("Yes\r");
     accepted.sees("helloother");
     assert_eq!(accepted.ends(), 0);
 }
