@@ -1,5 +1,6 @@
 //! The `runvil` command line: runs prompts, checks them, and tests them.
 
+mod answer;
 mod args;
 mod asked;
 mod budget;
