@@ -101,7 +101,9 @@ fn a_run_that_failed_or_did_not_parse_replays() {
     let place = place();
     let prompt = place.prompt("", "## A\n\n```lua\nstore.write('a', 'b')\nerror('no')\n```\n");
     place.runvil(["run"]).run_file(&prompt, "").refused(1, "no");
-    assert_eq!(place.runvil(["replay", "last"]).run().status, Some(0));
+    let replay = place.runvil(["replay", "last"]).run();
+    assert_eq!(replay.status, Some(0), "{replay:#?}");
+    assert!(replay.stdout.contains(" steps, 1 effect and "), "{replay:#?}");
     let broken = place.file("broken.md", "---\nname: p\n");
     place.runvil(["run"]).run_file(&broken, "").refused(1, "");
     let replay = place.runvil(["replay", "last"]).run();
