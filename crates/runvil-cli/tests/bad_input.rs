@@ -112,6 +112,19 @@ fn an_output_that_the_prompt_does_not_declare_is_a_usage_error() {
 }
 
 #[test]
+fn a_log_setting_that_means_nothing_is_named_with_its_variable() {
+    let place = Place::new();
+    let echo = shipped("echo.md");
+    place
+        .runvil(["run", echo.to_str().expect("text"), "x"])
+        .env("RUNVIL_LOG", "error,runvil=loud,runvil_web=debug")
+        .run()
+        .says("warning: RUNVIL_LOG: `runvil=loud` is passed over")
+        .says("such as runvil_model=debug")
+        .does_not_say("ignoring");
+}
+
+#[test]
 fn a_store_that_is_a_file_is_refused() {
     let place = Place::new();
     place.file("taken", "");
