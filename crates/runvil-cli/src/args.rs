@@ -46,6 +46,9 @@ pub(crate) enum Command {
     Man(ManArgs),
 }
 
+/// The name of a run that is given none.
+pub(crate) const DEFAULT_NAME: &str = "session-1";
+
 /// Run a prompt and print its result.
 ///
 /// The run result goes to standard output, byte for byte and without an added line break; everything else goes to
@@ -69,7 +72,7 @@ pub(crate) struct RunArgs {
     #[arg(long, value_name = "ID")]
     pub(crate) model: Option<String>,
     /// The run's name, which its events carry.
-    #[arg(long, default_value = "session-1")]
+    #[arg(long, default_value = DEFAULT_NAME)]
     pub(crate) name: String,
     /// A JSON file that `ui()` serves.
     #[arg(long, value_name = "FILE")]

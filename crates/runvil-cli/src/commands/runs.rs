@@ -7,7 +7,7 @@ use runvil_record::{Database, Page, RecordError, RunFilter, RunId, RunSummary, T
 use serde_json::{Value, json};
 
 use crate::{
-    args::{EndedAs, RunsArgs},
+    args::{DEFAULT_NAME, EndedAs, RunsArgs},
     config::Config,
     exit::{Exit, Fault},
     out, record, recorded,
@@ -115,8 +115,8 @@ fn name_of(database: &Database, run: RunId) -> String {
 fn to_table(runs: &[RunSummary], states: &[&str]) -> Table<9> {
     let mut table = Table::new([
         ("RUN", Align::Whole),
-        ("STARTED", Align::Left),
-        ("OUTCOME", Align::Left),
+        ("STARTED", Align::Whole),
+        ("OUTCOME", Align::Whole),
         ("TIME", Align::Right),
         ("ROUNDS", Align::Right),
         ("IN", Align::Right),
@@ -124,6 +124,10 @@ fn to_table(runs: &[RunSummary], states: &[&str]) -> Table<9> {
         ("PROMPT", Align::Left),
         ("NAME", Align::Left),
     ]);
+    table.can_spare(&[&["IN", "OUT"], &["ROUNDS"], &["TIME"], &["NAME"], &["STARTED"]]);
+    if runs.iter().all(|run| run.name == DEFAULT_NAME) {
+        table.leave_out("NAME");
+    }
     let ids = ids(runs);
     for ((run, state), id) in runs.iter().zip(states).zip(ids) {
         let [input, output] = token_cells(run);

@@ -12,7 +12,7 @@ use crate::{
     config::Config,
     exit::{Exit, Fault},
     out, record, recorded,
-    table::{Align, Table, cut, one_line},
+    table::{Align, Table, cut, fitted, one_line, room},
     timeline::{self, Line, State, What},
     when,
 };
@@ -60,9 +60,9 @@ fn micros(run: &RunSummary) -> i64 {
 
 /// What is to be known of the run as a whole.
 fn head(run: &RunSummary, state: &str, outcome: Option<&RunOutcome>) -> String {
-    let mut text = String::new();
+    let (mut text, room) = (String::new(), room());
     let mut line = |key: &str, value: &str| {
-        let _ = writeln!(text, "{key:<9}{}", one_line(value));
+        let _ = writeln!(text, "{}", fitted(&one_line(&format!("{key:<9}{value}")), room));
     };
     line("run", &run.id.to_string());
     let prompt = [run.prompt_name.as_deref(), run.file.as_deref(), Some(&run.prompt_hash)];
@@ -183,6 +183,7 @@ fn detail(line: &Line) -> String {
 }
 
 fn print_events(database: &Database, run: &RunSummary) -> Result<(), Fault> {
+    let room = room();
     for recorded in database.events(run.id)? {
         let recorded = recorded?;
         let RecordedEvent { number, at, event, .. } = &recorded;
@@ -198,7 +199,7 @@ fn print_events(database: &Database, run: &RunSummary) -> Result<(), Fault> {
             event.provenance.task.to_string(),
             event.section,
         );
-        out::list(format_args!("{}\n", one_line(&line)))?;
+        out::list(format_args!("{}\n", fitted(&one_line(&line), room)))?;
     }
     Ok(())
 }
