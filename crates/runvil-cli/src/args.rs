@@ -122,7 +122,8 @@ pub(crate) struct CheckArgs {
     /// The prompt files.
     #[arg(required = true, value_name = "FILE")]
     pub(crate) files: Vec<PathBuf>,
-    /// Print one JSON array, one entry for each file, to standard output.
+    /// Print one JSON array, one entry for each file, to standard output. An error's `line` and `column` are those that the
+    /// text names, counted from 1; they are null where the error is not one of a line.
     #[arg(long)]
     pub(crate) json: bool,
 }

@@ -17,17 +17,33 @@ pub(crate) struct Place {
     pub(crate) column: Option<u32>,
 }
 
+impl Place {
+    /// The place with the column that is marked where the whole line is meant: that of its first letter.
+    pub(crate) fn marked(self, source: &[u8]) -> Self {
+        let text = String::from_utf8_lossy(source);
+        let first = || {
+            let (_, span) = caret(&text, self)?;
+            u32::try_from(span.start).ok()?.checked_add(1)
+        };
+        Self {
+            column: self.column.or_else(first),
+            ..self
+        }
+    }
+}
+
 /// Renders the error for a reader, the file's own path in place of the prompt's name.
 pub(crate) fn render(path: &Path, source: &[u8], error: &ParseError) -> String {
-    let message = error.message();
-    let place = error
-        .line()
-        .map(|line| Place {
-            line,
-            column: error.column(),
-        })
-        .or_else(|| compilation_place(&message));
-    show(path, source, &message, place)
+    show(path, source, &error.message(), parse_place(error))
+}
+
+/// Where a prompt does not parse: as its error says, or as the message of its Lua does.
+fn parse_place(error: &ParseError) -> Option<Place> {
+    let own = error.line().map(|line| Place {
+        line,
+        column: error.column(),
+    });
+    own.or_else(|| compilation_place(&error.message()))
 }
 
 /// Renders a run's failure that is one of the prompt file.
@@ -130,14 +146,15 @@ fn caret(text: &str, place: Place) -> Option<(&str, Range<usize>)> {
 }
 
 /// The error as data.
-pub(crate) fn to_json(error: &ParseError) -> Value {
+pub(crate) fn to_json(source: &[u8], error: &ParseError) -> Value {
+    let place = parse_place(error).map(|place| place.marked(source));
     json!({
         "code": code(error.kind()),
         "kind": error.kind(),
         "message": error.message(),
         "name": error.name,
-        "line": error.line(),
-        "column": error.column(),
+        "line": place.map(|place| place.line),
+        "column": place.and_then(|place| place.column),
         "span": error.span,
         "fence_rule": error.fence_rule(),
     })

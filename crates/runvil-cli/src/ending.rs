@@ -13,7 +13,7 @@ use serde_json::{Value, json};
 
 use crate::{
     cause::Cause,
-    diagnostic,
+    diagnostic::{self, Place},
     exit::{Exit, Fault},
     out,
     remedy::remedy,
@@ -131,9 +131,10 @@ impl Ending<'_> {
         if location["path"] == "<prompt>" {
             location["path"] = self.path.display().to_string().into();
         }
-        let place = diagnostic::place(error, self.prompt).map(
-            |place| json!({ "file": self.path.display().to_string(), "line": place.line, "column": place.column }),
-        );
+        let place = diagnostic::place(error, self.prompt).map(|place| {
+            let Place { line, column } = place.marked(self.source);
+            json!({ "file": self.path.display().to_string(), "line": line, "column": column })
+        });
         json!({
             "kind": error.kind,
             "message": error.message,

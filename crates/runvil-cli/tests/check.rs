@@ -38,6 +38,19 @@ fn a_lua_error_is_told_in_the_compilers_words() {
     let run = place.runvil(["check".as_ref(), bad.as_os_str()]).run();
     run.refused(1, "lua compilation error at section `A` prologue (line 12): ")
         .says("prompt.md");
+    let bad = place.prompt("", "## A\n\n```lua\nlocal x\n  x y\n```");
+    let run = |args: &[&str]| {
+        place
+            .runvil(args.iter().map(AsRef::as_ref).chain([bad.as_os_str()]))
+            .run()
+    };
+    run(&["check"]).says("prompt.md:13:3");
+    let checked: Value = serde_json::from_str(&run(&["check", "--json"]).stdout).expect("JSON");
+    let error = &checked[0]["error"];
+    assert_eq!((&error["line"], &error["column"]), (&json!(13), &json!(3)));
+    let told: Value = serde_json::from_str(&run(&["run", "--json"]).stdout).expect("JSON");
+    let place = &told["error"]["place"];
+    assert_eq!((&place["line"], &place["column"]), (&json!(13), &json!(3)));
 }
 
 #[test]

@@ -58,6 +58,9 @@ fn check_file(path: &Path, quiet: bool) -> Result<Value, Value> {
             }
             Ok(json!({ "file": name, "ok": true, "error": null }))
         }
-        Err(error) => bad(diagnostic::render(path, &source, &error), diagnostic::to_json(&error)),
+        Err(error) => bad(
+            diagnostic::render(path, &source, &error),
+            diagnostic::to_json(&source, &error),
+        ),
     }
 }
