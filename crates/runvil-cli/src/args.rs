@@ -116,7 +116,8 @@ pub(crate) enum StoreMode {
 
 /// Check that prompt files parse and their Lua compiles, without running anything.
 ///
-/// Exit status: 0 if every file parses, 1 if one does not.
+/// Exit status: 0 if every file parses, 1 if one does not. A warning, as of a section whose text no model ever sees, changes
+/// nothing in that.
 #[derive(Debug, Args)]
 pub(crate) struct CheckArgs {
     /// The prompt files.
