@@ -105,10 +105,9 @@ fn show(path: &Path, source: &[u8], message: &str, place: Option<Place>) -> Stri
     let path = path.display().to_string();
     let text = String::from_utf8_lossy(source);
     // A traceback stands below the source.
-    let (headline, traceback) = match message.find("\nstack traceback:") {
-        Some(end) => (&message[..end], harmless(&message[end + 1..]).replace("\n\t", "\n")),
-        None => (message, String::new()),
-    };
+    let headline = headline(message);
+    let traceback = message.get(headline.len() + 1..).unwrap_or_default();
+    let traceback = harmless(traceback).replace("\n\t", "\n");
     let title = Level::ERROR.primary_title(headline);
     let shown = place.and_then(|place| Some((place.line, caret(&text, place)?)));
     let mut group = match shown {
@@ -124,6 +123,14 @@ fn show(path: &Path, source: &[u8], message: &str, place: Option<Place>) -> Stri
         group = group.element(Level::NOTE.no_name().message(traceback));
     }
     Renderer::styled().render(&[group])
+}
+
+/// The message without the traceback of its Lua, if it has one.
+pub(crate) fn headline(message: &str) -> &str {
+    match message.find("\nstack traceback:") {
+        Some(end) => &message[..end],
+        None => message,
+    }
 }
 
 /// The line without its end, and the bytes in it that the caret stands under: the character that the column names, or

@@ -286,7 +286,7 @@ fn a_round_without_model_access_fails_and_a_prompt_without_rounds_does_not() {
         .runvil(["run".as_ref(), prompt.as_os_str()])
         .run()
         .refused(1, "models.use label \"w\" is not a bound model role")
-        .says("no model is configured; set RUNVIL_GATEWAY_URL");
+        .says("help: set RUNVIL_GATEWAY_URL");
     place
         .runvil(["run", prompt.to_str().expect("text"), "--model", "m"])
         .run()

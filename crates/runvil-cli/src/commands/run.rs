@@ -4,11 +4,9 @@ use std::{path::Path, sync::Arc};
 
 use runvil_engine::prompt::Prompt;
 use runvil_harness::{Host, Launch, ModelAccess};
-use runvil_pack::{
-    Configuration, INPUT_BROKER, InputBroker, SEARCH_PROVIDER, SearchProvider, Services, shipped::UserInputPlugin,
-};
+use runvil_pack::{INPUT_BROKER, InputBroker, SEARCH_PROVIDER, SearchProvider, Services};
 use runvil_syntax::Frontmatter;
-use runvil_web::{TOKIO_RUNTIME, WebPlugin};
+use runvil_web::TOKIO_RUNTIME;
 use serde_json::Value;
 use tokio::runtime::Handle;
 
@@ -23,7 +21,7 @@ use crate::{
     operator::StdinOperator,
     output,
     overwrite::Spared,
-    record, runtime,
+    packs, record, runtime,
     store::{self, StoreSpec},
     usage::Usage,
 };
@@ -115,11 +113,9 @@ impl Program<'_> {
 
 fn host(args: &RunArgs, config: &Config, gate: Option<&Gate>, models: ModelAccess) -> Result<Host, Fault> {
     let search: Arc<dyn SearchProvider> = Arc::new(Gate::search(gate));
-    Host::builder()
+    packs::add_to(Host::builder())
         .service(SEARCH_PROVIDER, search)
         .service(TOKIO_RUNTIME, Arc::new(Handle::current()))
-        .plugin(&WebPlugin::new(Configuration::new()))
-        .plugin(&UserInputPlugin)
         .models(models)
         .limits(config.limits.clone())
         .debug(args.drive.show.debug)
