@@ -50,15 +50,34 @@ fn bash_completes_a_command_by_the_script() {
     let place = Place::new();
     let script = place.runvil(["completions", "bash"]).run().stdout;
     let script = place.file("completions.bash", script);
-    let probe = format!(
-        "source {}; COMP_WORDS=(runvil comp); COMP_CWORD=1; _runvil runvil comp runvil; echo \"${{COMPREPLY[@]}}\"",
-        script.display()
-    );
-    let Ok(output) = std::process::Command::new("bash").args(["-c", &probe]).output() else {
-        // A machine without bash has nothing to complete.
-        return;
-    };
-    assert_eq!(String::from_utf8_lossy(&output.stdout), "completions\n", "{output:?}");
+    for (before, typed, offers) in [
+        ("", "comp", "completions"),
+        ("show", "la", "last"),
+        ("replay", "la", "last"),
+        ("man", "ru", "run runs"),
+        ("run --output", "comp", "completions.bash"),
+        ("run --model", "comp", "comp"),
+    ] {
+        let words = format!("runvil {before} {typed}");
+        let count = words.split_whitespace().count();
+        let previous = before.split_whitespace().last().unwrap_or("runvil");
+        let probe = format!(
+            "cd {}; source {}; COMP_WORDS=({words}); COMP_CWORD={}; _runvil runvil {typed} {previous}; \
+             echo \"${{COMPREPLY[@]}}\"",
+            place.path("").display(),
+            script.display(),
+            count - 1
+        );
+        let Ok(output) = std::process::Command::new("bash").args(["-c", &probe]).output() else {
+            // A machine without bash has nothing to complete.
+            return;
+        };
+        assert_eq!(
+            String::from_utf8_lossy(&output.stdout).trim_end(),
+            offers,
+            "{words}: {output:?}"
+        );
+    }
 }
 
 #[test]
