@@ -53,6 +53,9 @@ fn parse(bytes: &[u8], kind: &EffectKind) -> Result<Answer, String> {
         (Answer::Store(Outcome::Ok(reply)), EffectKind::Store(call)) if !is_reply_of(reply, call.op.name()) => {
             return Err(format!("a {} of the store is not answered so", call.op.name().as_str()));
         }
+        (Answer::Store(Outcome::Err(failure)), _) => {
+            shape::check_failure(&value["err"], failure).map_err(|problem| no_answer(&problem))?;
+        }
         _ => {}
     }
     Ok(answer)

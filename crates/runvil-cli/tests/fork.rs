@@ -136,6 +136,12 @@ fn a_number_or_an_answer_that_fits_nothing_is_refused_and_leaves_no_run() {
     place.file("answer.json", r#"{"answer":"store","ok":{"reply":"done"}}"#);
     fork(&place, "echo+fits", &["last", "--at", "5", "--answer", "answer.json"])
         .refused(2, "a read of the store is not answered so");
+    place.file(
+        "answer.json",
+        r#"{"answer":"store","err":{"reason":"not_found","path":"f","file":"f"}}"#,
+    );
+    fork(&place, "echo+fits", &["last", "--at", "5", "--answer", "answer.json"])
+        .refused(2, "there is no field `err.file`; known there: path, reason");
     answer(r#"{"answer":"timer"}"#)
         .refused(2, "the answer is of another kind than the effect")
         .says(r#"help: effect 2 wants an answer such as {"answer":"model","ok":{"text":"Hello"}}"#);

@@ -2,7 +2,8 @@
 
 use std::fmt;
 
-use serde_json::Value;
+use runvil_vfs::StoreFailure;
+use serde_json::{Map, Value, json};
 
 /// What a value may be. Null is let through: whether it may stand there is for the answer itself to say.
 #[derive(Debug, Clone, Copy)]
@@ -81,7 +82,7 @@ pub(super) fn of(value: &Value) -> Option<Shape> {
 #[derive(Debug, PartialEq)]
 pub(super) enum Misfit {
     /// A field that the object has not.
-    Unknown { path: String, known: Vec<&'static str> },
+    Unknown { path: String, known: Vec<String> },
     /// A value of another type.
     Type { path: String, wanted: &'static str },
 }
@@ -121,7 +122,7 @@ impl Shape {
                     Some((_, shape)) => shape.check_at(&inner, value),
                     None => Err(Misfit::Unknown {
                         path: inner,
-                        known: fields.iter().map(|(known, _)| *known).collect(),
+                        known: fields.iter().map(|(known, _)| (*known).to_owned()).collect(),
                     }),
                 }
             }),
@@ -144,15 +145,28 @@ impl Shape {
     }
 }
 
+/// Checks the failure of a store operation: each reason has fields of its own, which are those that it was read with.
+pub(super) fn check_failure(written: &Value, failure: &StoreFailure) -> Result<(), Misfit> {
+    let Value::Object(known) = json!(failure) else {
+        return Ok(());
+    };
+    let written = written.as_object().into_iter().flat_map(Map::keys);
+    match written.into_iter().find(|name| !known.contains_key(*name)) {
+        Some(name) => Err(Misfit::Unknown {
+            path: format!("err.{name}"),
+            known: known.into_iter().map(|(name, _)| name).collect(),
+        }),
+        None => Ok(()),
+    }
+}
+
 #[cfg(test)]
 mod tests {
+    use super::*;
     use runvil_engine::{
         Answer, CompletionError, CompletionErrorKind, ModelReply, Outcome, RawExchange, ReplyCall, ToolFailure,
         ToolOutput, Usage,
     };
-    use serde_json::json;
-
-    use super::*;
 
     fn usage() -> Usage {
         Usage {
