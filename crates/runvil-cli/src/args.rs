@@ -46,6 +46,9 @@ pub(crate) enum Command {
     Man(ManArgs),
 }
 
+/// The name of a run that is given none.
+pub(crate) const DEFAULT_NAME: &str = "session-1";
+
 /// Run a prompt and print its result.
 ///
 /// The run result goes to standard output, byte for byte and without an added line break; everything else goes to
@@ -69,7 +72,7 @@ pub(crate) struct RunArgs {
     #[arg(long, value_name = "ID")]
     pub(crate) model: Option<String>,
     /// The run's name, which its events carry.
-    #[arg(long, default_value = "session-1")]
+    #[arg(long, default_value = DEFAULT_NAME)]
     pub(crate) name: String,
     /// A JSON file that `ui()` serves.
     #[arg(long, value_name = "FILE")]
@@ -113,13 +116,15 @@ pub(crate) enum StoreMode {
 
 /// Check that prompt files parse and their Lua compiles, without running anything.
 ///
-/// Exit status: 0 if every file parses, 1 if one does not.
+/// Exit status: 0 if every file parses, 1 if one does not. A warning, as of a section whose text no model ever sees, changes
+/// nothing in that.
 #[derive(Debug, Args)]
 pub(crate) struct CheckArgs {
     /// The prompt files.
     #[arg(required = true, value_name = "FILE")]
     pub(crate) files: Vec<PathBuf>,
-    /// Print one JSON array, one entry for each file, to standard output.
+    /// Print one JSON array, one entry for each file, to standard output. An error's `line` and `column` are those that the
+    /// text names, counted from 1; they are null where the error is not one of a line.
     #[arg(long)]
     pub(crate) json: bool,
 }

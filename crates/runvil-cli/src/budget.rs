@@ -4,7 +4,7 @@ use std::{fmt, str::FromStr, time::Duration};
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de::Error as _};
 
-use crate::{args::BudgetArgs, usage::Usage};
+use crate::{args::BudgetArgs, progress::counted, usage::Usage};
 
 /// The most that a run may use. What is not set is not bounded.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
@@ -153,7 +153,6 @@ impl Passed {
 
 impl fmt::Display for Passed {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let counted = |count: u64, what: &str| format!("{count} {what}{}", if count == 1 { "" } else { "s" });
         match self {
             Self::Rounds { limit } => write!(f, "it passed its budget of {}", counted(*limit, "model round")),
             Self::Tokens { limit, used } => {

@@ -7,7 +7,6 @@
 #[cfg(test)]
 mod documented;
 mod local_model;
-mod nearest;
 
 use std::{
     env, fmt, io,
@@ -157,10 +156,11 @@ impl Config {
             path: path.to_owned(),
             problem: problem.to_string().trim_end().to_owned(),
         };
-        let file: ConfigFile = toml::from_str(&text).map_err(|error| match nearest::suggestion(error.message()) {
-            Some(suggestion) => invalid(&format_args!("{}\n{suggestion}", error.to_string().trim_end())),
-            None => invalid(&in_words(&error.to_string())),
-        })?;
+        let file: ConfigFile =
+            toml::from_str(&text).map_err(|error| match crate::nearest::suggestion(error.message()) {
+                Some(suggestion) => invalid(&format_args!("{}\n{suggestion}", error.to_string().trim_end())),
+                None => invalid(&in_words(&error.to_string())),
+            })?;
         let ConfigFile {
             endpoint,
             model,

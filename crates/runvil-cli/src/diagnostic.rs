@@ -17,17 +17,33 @@ pub(crate) struct Place {
     pub(crate) column: Option<u32>,
 }
 
+impl Place {
+    /// The place with the column that is marked where the whole line is meant: that of its first letter.
+    pub(crate) fn marked(self, source: &[u8]) -> Self {
+        let text = String::from_utf8_lossy(source);
+        let first = || {
+            let (_, span) = caret(&text, self)?;
+            u32::try_from(span.start).ok()?.checked_add(1)
+        };
+        Self {
+            column: self.column.or_else(first),
+            ..self
+        }
+    }
+}
+
 /// Renders the error for a reader, the file's own path in place of the prompt's name.
 pub(crate) fn render(path: &Path, source: &[u8], error: &ParseError) -> String {
-    let message = error.message();
-    let place = error
-        .line()
-        .map(|line| Place {
-            line,
-            column: error.column(),
-        })
-        .or_else(|| compilation_place(&message));
-    show(path, source, &message, place)
+    show(path, source, &error.message(), parse_place(error))
+}
+
+/// Where a prompt does not parse: as its error says, or as the message of its Lua does.
+fn parse_place(error: &ParseError) -> Option<Place> {
+    let own = error.line().map(|line| Place {
+        line,
+        column: error.column(),
+    });
+    own.or_else(|| compilation_place(&error.message()))
 }
 
 /// Renders a run's failure that is one of the prompt file.
@@ -89,10 +105,9 @@ fn show(path: &Path, source: &[u8], message: &str, place: Option<Place>) -> Stri
     let path = path.display().to_string();
     let text = String::from_utf8_lossy(source);
     // A traceback stands below the source.
-    let (headline, traceback) = match message.find("\nstack traceback:") {
-        Some(end) => (&message[..end], harmless(&message[end + 1..]).replace("\n\t", "\n")),
-        None => (message, String::new()),
-    };
+    let headline = headline(message);
+    let traceback = message.get(headline.len() + 1..).unwrap_or_default();
+    let traceback = harmless(traceback).replace("\n\t", "\n");
     let title = Level::ERROR.primary_title(headline);
     let shown = place.and_then(|place| Some((place.line, caret(&text, place)?)));
     let mut group = match shown {
@@ -108,6 +123,14 @@ fn show(path: &Path, source: &[u8], message: &str, place: Option<Place>) -> Stri
         group = group.element(Level::NOTE.no_name().message(traceback));
     }
     Renderer::styled().render(&[group])
+}
+
+/// The message without the traceback of its Lua, if it has one.
+pub(crate) fn headline(message: &str) -> &str {
+    match message.find("\nstack traceback:") {
+        Some(end) => &message[..end],
+        None => message,
+    }
 }
 
 /// The line without its end, and the bytes in it that the caret stands under: the character that the column names, or
@@ -130,14 +153,15 @@ fn caret(text: &str, place: Place) -> Option<(&str, Range<usize>)> {
 }
 
 /// The error as data.
-pub(crate) fn to_json(error: &ParseError) -> Value {
+pub(crate) fn to_json(source: &[u8], error: &ParseError) -> Value {
+    let place = parse_place(error).map(|place| place.marked(source));
     json!({
         "code": code(error.kind()),
         "kind": error.kind(),
         "message": error.message(),
         "name": error.name,
-        "line": error.line(),
-        "column": error.column(),
+        "line": place.map(|place| place.line),
+        "column": place.and_then(|place| place.column),
         "span": error.span,
         "fence_rule": error.fence_rule(),
     })

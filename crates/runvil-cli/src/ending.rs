@@ -1,6 +1,7 @@
 //! Tells how a run ended: its result or one JSON object on standard output, everything else on standard error.
 
 use std::{
+    borrow::Cow,
     io::{self, IsTerminal as _},
     path::Path,
 };
@@ -13,10 +14,10 @@ use serde_json::{Value, json};
 
 use crate::{
     cause::Cause,
-    diagnostic,
+    diagnostic::{self, Place},
     exit::{Exit, Fault},
     out,
-    remedy::remedy,
+    remedy::{remedy, role},
     screen::harmless,
     usage::Usage,
 };
@@ -104,24 +105,35 @@ impl Ending<'_> {
     fn failed(&self, error: &RunError) -> String {
         let place = diagnostic::place(error, self.prompt);
         let text = if place.is_some() || error.kind == RunErrorKind::Parse {
-            diagnostic::render_run_error(self.path, self.source, error, place)
+            let mut shown = error.clone();
+            if self.wants_model(error) {
+                // How Lua came there is not what is wrong.
+                shown.message.truncate(diagnostic::headline(&error.message).len());
+            }
+            diagnostic::render_run_error(self.path, self.source, &shown, place)
         } else {
             format!("error: the run failed ({}): {}", error.kind, harmless(&error.message))
         };
         format!("{text}\n  help: {}", self.help(error))
     }
 
-    fn help(&self, error: &RunError) -> &'static str {
+    fn help(&self, error: &RunError) -> Cow<'static, str> {
+        if self.wants_model(error) {
+            return "set RUNVIL_GATEWAY_URL, or `url` under [endpoint] in runvil.toml: the prompt declares model roles, and no \
+                    model is configured"
+                .into();
+        }
+        remedy(error, self.prompt)
+    }
+
+    /// Whether the run failed for want of a model, whatever its error says.
+    fn wants_model(&self, error: &RunError) -> bool {
         let asked_for_one = match error.kind {
             RunErrorKind::Lua | RunErrorKind::Completion | RunErrorKind::Binding => true,
             RunErrorKind::RequirementsUnmet => error.message.contains("the H1 gate failed"),
             _ => false,
         };
-        if self.lacks_model && asked_for_one {
-            return "the prompt declares model roles, and no model is configured; set RUNVIL_GATEWAY_URL, or `url` under \
-                    [endpoint] in runvil.toml";
-        }
-        remedy(error)
+        self.lacks_model && asked_for_one && role(error, self.prompt).is_none()
     }
 
     /// The error as data. `location` is the run error's own, with the file in place of a name that is not known; `place` is
@@ -131,9 +143,10 @@ impl Ending<'_> {
         if location["path"] == "<prompt>" {
             location["path"] = self.path.display().to_string().into();
         }
-        let place = diagnostic::place(error, self.prompt).map(
-            |place| json!({ "file": self.path.display().to_string(), "line": place.line, "column": place.column }),
-        );
+        let place = diagnostic::place(error, self.prompt).map(|place| {
+            let Place { line, column } = place.marked(self.source);
+            json!({ "file": self.path.display().to_string(), "line": line, "column": column })
+        });
         json!({
             "kind": error.kind,
             "message": error.message,

@@ -23,6 +23,9 @@ impl FromStr for EventSink {
 
     fn from_str(text: &str) -> Result<Self, Self::Err> {
         let file = match text.split_once(':') {
+            Some(("jsonl", "-")) => {
+                return Err("`jsonl` alone is standard error, and a file that is called `-` is `jsonl:./-`");
+            }
             None if text == "jsonl" => None,
             Some(("jsonl", file)) if !file.is_empty() => Some(file.into()),
             _ => return Err("`jsonl` or `jsonl:FILE` is meant"),
@@ -103,7 +106,7 @@ mod tests {
         let file = |text: &str| text.parse::<EventSink>().map(|sink| sink.file);
         assert_eq!(file("jsonl"), Ok(None));
         assert_eq!(file("jsonl:C:\\e.jsonl"), Ok(Some("C:\\e.jsonl".into())));
-        for text in ["", "json", "jsonl:", "e.jsonl"] {
+        for text in ["", "json", "jsonl:", "e.jsonl", "jsonl:-"] {
             assert!(file(text).is_err(), "{text}");
         }
     }

@@ -22,6 +22,14 @@ pub(crate) enum FileError {
     /// There is no such file.
     #[error("{}: there is no such file", .0.display())]
     Missing(PathBuf),
+    /// A file is to be made where there is no directory.
+    #[error("{}: there is no directory {}", .path.display(), .directory.display())]
+    NoDirectory {
+        /// The file.
+        path: PathBuf,
+        /// The directory that it would be made in.
+        directory: PathBuf,
+    },
     /// The path names a directory.
     #[error("{}: this is a directory, not a file", .0.display())]
     Directory(PathBuf),
@@ -53,9 +61,10 @@ pub(crate) enum FileError {
 
 impl FileError {
     /// What to do about it.
-    fn help(&self) -> &'static str {
+    pub(crate) fn help(&self) -> &'static str {
         match self {
             Self::Missing(_) => "check the path",
+            Self::NoDirectory { .. } => "make the directory, or name a file in another one",
             Self::Directory(_) => "name a file in it",
             Self::TooLarge { .. } => "shorten the file, or check that it is the one that you mean",
             Self::NotText { .. } => "save the file as UTF-8 text, or check that it is the one that you mean",
@@ -126,25 +135,60 @@ pub(crate) fn is_stdin(path: &Path) -> bool {
 /// Replaces a file with this text, as a whole or not at all. What is no file, such as a device, is written to.
 pub(crate) fn write(path: &Path, text: &str) -> Result<(), FileError> {
     let failed = |error| FileError::io(path, error);
-    // A link stays one: the file that it leads to is replaced.
-    let target = fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
-    match fs::metadata(&target) {
-        Ok(metadata) if metadata.is_dir() => return Err(FileError::Directory(path.to_owned())),
-        Ok(metadata) if !metadata.is_file() => return fs::write(&target, text).map_err(failed),
-        _ => {}
+    match Target::of(path)? {
+        Target::Device(device) => fs::write(device, text).map_err(failed),
+        Target::File(target) => {
+            let mut file = replacement(path, &target)?;
+            file.write_all(text.as_bytes()).map_err(failed)?;
+            file.persist(&target).map_err(|error| failed(error.error))?;
+            Ok(())
+        }
     }
-    let directory = target.parent().filter(|parent| !parent.as_os_str().is_empty());
-    let mut file = replacement(directory.unwrap_or(Path::new("."))).map_err(failed)?;
-    file.write_all(text.as_bytes()).map_err(failed)?;
-    file.persist(&target).map_err(|error| failed(error.error))?;
-    Ok(())
+}
+
+/// Tells what would keep [`write()`] from writing a file, as far as that can be told beforehand. Nothing is written.
+pub(crate) fn check_writable(path: &Path) -> Result<(), FileError> {
+    match Target::of(path)? {
+        // What is at the other end of a device is not disturbed.
+        Target::Device(_) => Ok(()),
+        Target::File(target) => replacement(path, &target).map(drop),
+    }
+}
+
+/// What a path leads to that is written to. A link stays one: what it leads to is meant.
+enum Target {
+    /// A file, or nothing yet.
+    File(PathBuf),
+    /// What is no file, such as a device.
+    Device(PathBuf),
+}
+
+impl Target {
+    fn of(path: &Path) -> Result<Self, FileError> {
+        let target = fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
+        match fs::metadata(&target) {
+            Ok(metadata) if metadata.is_dir() => Err(FileError::Directory(path.to_owned())),
+            Ok(metadata) if !metadata.is_file() => Ok(Self::Device(target)),
+            _ => Ok(Self::File(target)),
+        }
+    }
 }
 
 /// A file that is to take another one's place, with the permissions of any new file.
-fn replacement(directory: &Path) -> io::Result<NamedTempFile> {
+fn replacement(path: &Path, target: &Path) -> Result<NamedTempFile, FileError> {
+    let directory = target.parent().filter(|parent| !parent.as_os_str().is_empty());
+    let directory = directory.unwrap_or(Path::new("."));
+    if !directory.is_dir() {
+        return Err(FileError::NoDirectory {
+            path: path.to_owned(),
+            directory: directory.to_owned(),
+        });
+    }
     let mut builder = tempfile::Builder::new();
     builder.prefix(".runvil-");
     #[cfg(unix)]
     builder.permissions(std::os::unix::fs::PermissionsExt::from_mode(0o666));
-    builder.tempfile_in(directory)
+    builder
+        .tempfile_in(directory)
+        .map_err(|error| FileError::io(path, error))
 }

@@ -1,9 +1,16 @@
 //! What the Harness, the Packs and the model client log.
 
-use std::io::{self, Write};
+use std::{
+    env,
+    io::{self, Write},
+};
 
 use tracing_subscriber::{
-    EnvFilter, Layer as _, filter::LevelFilter, fmt, layer::SubscriberExt as _, util::SubscriberInitExt as _,
+    EnvFilter, Layer as _,
+    filter::{Directive, LevelFilter},
+    fmt,
+    layer::SubscriberExt as _,
+    util::SubscriberInitExt as _,
 };
 
 use crate::{out, telemetry::Telemetry};
@@ -14,9 +21,8 @@ const VARIABLE: &str = "RUNVIL_LOG";
 /// Writes the log to standard error, from `level` up unless `RUNVIL_LOG` says otherwise. Spans go to the export, too.
 pub(crate) fn start(level: LevelFilter, telemetry: &Telemetry) {
     let filter = EnvFilter::builder()
-        .with_env_var(VARIABLE)
         .with_default_directive(level.into())
-        .from_env_lossy();
+        .parse_lossy(understood());
     let log = fmt::layer()
         .with_writer(|| Lines)
         .with_ansi(anstream::AutoStream::choice(&io::stderr()) != anstream::ColorChoice::Never)
@@ -24,6 +30,23 @@ pub(crate) fn start(level: LevelFilter, telemetry: &Telemetry) {
         .without_time()
         .with_filter(filter);
     tracing_subscriber::registry().with(log).with(telemetry.layer()).init();
+}
+
+/// What `RUNVIL_LOG` says, without the parts that mean nothing, of which somebody is told.
+fn understood() -> String {
+    let said = env::var_os(VARIABLE).unwrap_or_default();
+    let said = said.to_string_lossy();
+    let mut understood = Vec::new();
+    for part in said.split(',').filter(|part| !part.is_empty()) {
+        match part.parse::<Directive>() {
+            Ok(_) => understood.push(part),
+            Err(error) => out::note(format_args!(
+                "warning: {VARIABLE}: `{part}` is passed over: {error}\n  help: give a level such as debug, or one for a \
+                 part of the program, such as runvil_model=debug"
+            )),
+        }
+    }
+    understood.join(",")
 }
 
 /// Writes each entry of the log as lines that go through nobody else's.

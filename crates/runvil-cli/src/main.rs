@@ -1,5 +1,6 @@
 //! The `runvil` command line: runs prompts, checks them, and tests them.
 
+mod answer;
 mod args;
 mod asked;
 mod budget;
@@ -21,10 +22,14 @@ mod local;
 mod logging;
 mod models;
 mod narrate;
+mod nearest;
 mod operator;
 mod out;
+mod output;
 mod overwrite;
+mod packs;
 mod progress;
+mod question;
 mod record;
 mod recorded;
 mod remedy;

@@ -40,6 +40,11 @@ pub(crate) struct Settings {
 }
 
 impl Settings {
+    /// What the record of a run holds of them, as far as this version can read it.
+    pub(crate) fn of(host: &Value) -> Self {
+        serde_json::from_value(host.clone()).unwrap_or_default()
+    }
+
     /// The budget that holds for the run, if it is recorded.
     pub(crate) fn budget(&self) -> Option<Budget> {
         self.configured_budget

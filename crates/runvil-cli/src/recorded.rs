@@ -13,12 +13,18 @@ pub(crate) fn short(id: RunId) -> String {
     id.to_string().chars().take(SHORT).collect()
 }
 
+/// The state of a run that a process drives.
+pub(crate) const RUNNING: &str = "running";
+
+/// The state of a run whose process died.
+pub(crate) const INTERRUPTED: &str = "interrupted";
+
 /// How the run ended, or whether it goes on.
 pub(crate) fn state(database: &Database, run: &RunSummary) -> Result<&'static str, RecordError> {
     match run.outcome {
         Some(outcome) => Ok(outcome.as_str()),
-        None if database.is_live(run.id)? => Ok("running"),
-        None => Ok("interrupted"),
+        None if database.is_live(run.id)? => Ok(RUNNING),
+        None => Ok(INTERRUPTED),
     }
 }
 

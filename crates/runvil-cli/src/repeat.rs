@@ -4,11 +4,9 @@ use std::{path::Path, sync::Arc};
 
 use runvil_engine::{Answer, EffectId, EffectKind, Outcome, RunStart, prompt::Prompt};
 use runvil_harness::{GivenOrigin, Host, Launch, ModelAccess, Recorded, RunControl};
-use runvil_pack::{
-    Configuration, INPUT_BROKER, InputBroker, SEARCH_PROVIDER, SearchProvider, Services, shipped::UserInputPlugin,
-};
+use runvil_pack::{INPUT_BROKER, InputBroker, SEARCH_PROVIDER, SearchProvider, Services};
 use runvil_record::{Database, Parent, RecordedEffect, RecordedRun, RunId};
-use runvil_web::{TOKIO_RUNTIME, WebPlugin};
+use runvil_web::TOKIO_RUNTIME;
 use serde_json::Value;
 use tokio::runtime::Handle;
 
@@ -24,6 +22,7 @@ use crate::{
     operator::StdinOperator,
     out,
     overwrite::Spared,
+    packs,
     progress::{counted, tokens},
     record::Settings,
     runtime, store,
@@ -183,11 +182,9 @@ impl Known {
             backend: local::backend(gate.map(Gate::backend), config)?,
             current: self.start().model.clone(),
         };
-        Host::builder()
+        packs::add_to(Host::builder())
             .service(SEARCH_PROVIDER, search)
             .service(TOKIO_RUNTIME, Arc::new(Handle::current()))
-            .plugin(&WebPlugin::new(Configuration::new()))
-            .plugin(&UserInputPlugin)
             .models(hold.metered(models))
             .limits(facts.limits.clone())
             .debug(facts.debug || debug)

@@ -1,8 +1,8 @@
 //! Rows that a person reads, in columns.
 
-use std::fmt;
+use std::{borrow::Cow, fmt};
 
-use console::{Alignment, Term, measure_text_width, pad_str};
+use console::{Alignment, Term, measure_text_width, pad_str, truncate_str};
 
 /// On which side of its column a cell stands.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -23,24 +23,34 @@ const GAP: &str = "  ";
 
 /// Columns with their headings, as wide as their widest cell. The last column is not filled up.
 ///
-/// At a terminal that is too narrow, the widest columns of text are cut, so that a row stays on its line. Whoever reads
-/// along in a pipe gets everything.
+/// At a terminal that is too narrow, the widest columns of text are cut, then columns that can be spared are left out, so
+/// that a row stays on its line. Whoever reads along in a pipe gets everything.
 pub(crate) struct Table<const N: usize> {
     columns: [(&'static str, Align); N],
     rows: Vec<[String; N]>,
     /// The columns of the terminal, where there is one.
     room: Option<usize>,
+    /// The columns that are left out where there is no room, by their headings: one group after the other.
+    spare: &'static [&'static [&'static str]],
+    left_out: Vec<&'static str>,
+}
+
+/// How a table is laid out: each column's width, and which are shown.
+#[derive(Clone, Copy)]
+struct Layout<const N: usize> {
+    widths: [usize; N],
+    shown: [bool; N],
 }
 
 impl<const N: usize> Table<N> {
     /// A table for standard output.
     pub(crate) fn new(columns: [(&'static str, Align); N]) -> Self {
-        let terminal = Term::stdout();
-        let room = terminal.size_checked().filter(|_| terminal.is_term());
         Self {
             columns,
             rows: Vec::new(),
-            room: room.map(|(_, columns)| usize::from(columns)),
+            room: room(),
+            spare: &[],
+            left_out: Vec::new(),
         }
     }
 
@@ -49,55 +59,100 @@ impl<const N: usize> Table<N> {
         self.rows.push(cells.map(|cell| one_line(&cell)));
     }
 
-    fn widths(&self) -> [usize; N] {
-        let mut widths = self.columns.map(|(heading, _)| heading.len());
+    /// Leaves a column out, wherever the table is shown.
+    pub(crate) fn leave_out(&mut self, heading: &'static str) {
+        self.left_out.push(heading);
+    }
+
+    /// Says which columns can be spared where the terminal is too narrow, those that go together in one group.
+    pub(crate) fn can_spare(&mut self, groups: &'static [&'static [&'static str]]) {
+        self.spare = groups;
+    }
+
+    fn layout(&self) -> Layout<N> {
+        let mut whole = Layout {
+            widths: self.columns.map(|(heading, _)| heading.len()),
+            shown: self.columns.map(|(heading, _)| !self.left_out.contains(&heading)),
+        };
         for row in &self.rows {
-            for (width, cell) in widths.iter_mut().zip(row) {
+            for (width, cell) in whole.widths.iter_mut().zip(row) {
                 *width = (*width).max(measure_text_width(cell));
             }
         }
-        if let Some(room) = self.room {
-            self.narrow(&mut widths, room);
+        let Some(room) = self.room else { return whole };
+        let mut spare = self.spare.iter();
+        loop {
+            let narrowed = self.narrowed(whole, room);
+            let Some(group) = spare.next().filter(|_| narrowed.width() > room) else {
+                return narrowed;
+            };
+            for (shown, (heading, _)) in whole.shown.iter_mut().zip(&self.columns) {
+                *shown &= !group.contains(heading);
+            }
         }
-        widths
     }
 
     /// Takes from the widest columns of text what the terminal has no room for.
-    fn narrow(&self, widths: &mut [usize; N], room: usize) {
-        let gaps = GAP.len() * N.saturating_sub(1);
-        while widths.iter().sum::<usize>() + gaps > room {
-            let texts = widths.iter_mut().zip(&self.columns);
+    fn narrowed(&self, mut layout: Layout<N>, room: usize) -> Layout<N> {
+        while layout.width() > room {
+            let Layout { widths, shown } = &mut layout;
+            let texts = widths.iter_mut().zip(shown).zip(&self.columns);
             let widest = texts
-                .filter(|(_, (_, align))| *align == Align::Left)
-                .map(|(width, _)| width)
+                .filter(|((_, shown), (_, align))| **shown && *align == Align::Left)
+                .map(|((width, _), _)| width)
                 .max_by_key(|width| **width);
             match widest {
                 Some(width) if *width > LEAST => *width -= 1,
-                _ => return,
+                _ => break,
             }
         }
+        layout
+    }
+}
+
+impl<const N: usize> Layout<N> {
+    /// How wide a row is.
+    fn width(&self) -> usize {
+        let shown = self.widths.iter().zip(self.shown).filter(|(_, shown)| *shown);
+        let (count, sum) = shown.fold((0, 0), |(count, sum), (width, _)| (count + 1, sum + width));
+        sum + GAP.len() * usize::saturating_sub(count, 1)
     }
 }
 
 impl<const N: usize> fmt::Display for Table<N> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let widths = self.widths();
+        let Layout { widths, shown } = self.layout();
         let headings = self.columns.map(|(heading, _)| heading.to_owned());
         for row in std::iter::once(&headings).chain(&self.rows) {
-            let mut line = String::new();
-            for (at, ((cell, width), (_, align))) in row.iter().zip(widths).zip(self.columns).enumerate() {
-                if at > 0 {
-                    line.push_str(GAP);
-                }
-                let side = match align {
-                    Align::Left | Align::Whole => Alignment::Left,
-                    Align::Right => Alignment::Right,
-                };
-                line.push_str(&filled(cell, width, side));
-            }
-            writeln!(f, "{}", line.trim_end())?;
+            let cells = row.iter().zip(widths).zip(self.columns).zip(shown);
+            let cells = cells
+                .filter(|(_, shown)| *shown)
+                .map(|(((cell, width), (_, align)), _)| {
+                    let side = match align {
+                        Align::Left | Align::Whole => Alignment::Left,
+                        Align::Right => Alignment::Right,
+                    };
+                    filled(cell, width, side)
+                });
+            let line = cells.collect::<Vec<_>>().join(GAP);
+            writeln!(f, "{}", fitted(line.trim_end(), self.room))?;
         }
         Ok(())
+    }
+}
+
+/// The columns of the terminal that standard output is, if it is one.
+pub(crate) fn room() -> Option<usize> {
+    let terminal = Term::stdout();
+    let size = terminal.size_checked().filter(|_| terminal.is_term());
+    size.map(|(_, columns)| usize::from(columns))
+}
+
+/// The line, cut where there is only so much room.
+pub(crate) fn fitted(line: &str, room: Option<usize>) -> Cow<'_, str> {
+    match room {
+        Some(room) => truncate_str(line, room, "…"),
+        None => Cow::Borrowed(line),
     }
 }
 
@@ -146,11 +201,37 @@ mod tests {
             table.to_string(),
             "NAME              N  REST\na short one  123456  a text tha…\n"
         );
-        table.room = Some(1);
+        table.room = Some(26);
         assert_eq!(
             table.to_string(),
             "NAME           N  REST\na short…  123456  a text …\n"
         );
+        table.room = Some(20);
+        assert_eq!(table.to_string(), "NAME           N  R…\na short…  123456  a…\n");
+    }
+
+    #[test]
+    fn what_can_be_spared_is_left_out_where_nothing_is_left_to_cut() {
+        let mut table = Table::new([
+            ("ID", Align::Whole),
+            ("N", Align::Right),
+            ("M", Align::Right),
+            ("REST", Align::Left),
+        ]);
+        table.row(["0123456789".into(), "1".into(), "2".into(), "a longer text".into()]);
+        table.can_spare(&[&["N", "M"], &["ID"]]);
+        table.room = Some(26);
+        assert_eq!(
+            table.to_string(),
+            "ID          N  M  REST\n0123456789  1  2  a longe…\n"
+        );
+        table.room = Some(25);
+        assert_eq!(table.to_string(), "ID          REST\n0123456789  a longer text\n");
+        table.room = Some(13);
+        assert_eq!(table.to_string(), "REST\na longer text\n");
+        table.room = None;
+        table.leave_out("M");
+        assert_eq!(table.to_string(), "ID          N  REST\n0123456789  1  a longer text\n");
     }
 
     #[test]

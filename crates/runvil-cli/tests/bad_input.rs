@@ -112,6 +112,54 @@ fn an_output_that_the_prompt_does_not_declare_is_a_usage_error() {
 }
 
 #[test]
+fn what_a_run_lacks_is_said_with_what_there_is() {
+    let place = Place::new();
+    let run = |frontmatter: &str, lua: &str, args: &[&str]| {
+        place.prompt(frontmatter, &format!("## A\n\n```lua\n{lua}\n```\n"));
+        place.runvil([&["run", "prompt.md"], args].concat()).run()
+    };
+    run("uses: [webb]\n", "return ''", &[])
+        .refused(1, "- missing required Pack: webb")
+        .says("this one has `web`, `user-input`; did you mean `web`?");
+    let models = "models: { reader: {}, writer: {} }\n";
+    run(models, "models.use('writr')", &[])
+        .refused(1, "is not a bound model role")
+        .says("or use a role that is declared: `reader`, `writer`; did you mean `writer`?");
+    run(models, "models.use('writer')", &[])
+        .refused(1, "is not a bound model role")
+        .says("  help: set RUNVIL_GATEWAY_URL, or `url` under [endpoint] in runvil.toml: the prompt declares")
+        .does_not_say("traceback");
+    run("", "return models.infer('x')", &[])
+        .refused(1, "model binding required")
+        .says("help: declare a role under `models:`");
+    place.file("in.txt", "text");
+    let input = "input: { path: in.txt, description: d }\n";
+    for (option, help) in [
+        (&["--read-only"][..], "help: leave --read-only out"),
+        (&["--store-mode", "ask"], "help: leave --store-mode out"),
+        (&["--store-mode", "plan"], "help: leave --store-mode out"),
+    ] {
+        run(input, "return ''", &[option, &["--input", "in.txt"]].concat())
+            .refused(1, "the prompt's declared input file cannot be put in place")
+            .says(help);
+    }
+    run(input, "return ''", &["--read-only"]).says("help: give the file with --input FILE");
+}
+
+#[test]
+fn a_log_setting_that_means_nothing_is_named_with_its_variable() {
+    let place = Place::new();
+    let echo = shipped("echo.md");
+    place
+        .runvil(["run", echo.to_str().expect("text"), "x"])
+        .env("RUNVIL_LOG", "error,runvil=loud,runvil_web=debug")
+        .run()
+        .says("warning: RUNVIL_LOG: `runvil=loud` is passed over")
+        .says("such as runvil_model=debug")
+        .does_not_say("ignoring");
+}
+
+#[test]
 fn a_store_that_is_a_file_is_refused() {
     let place = Place::new();
     place.file("taken", "");

@@ -3,6 +3,7 @@
 mod common;
 
 use common::{Outcome, Place, Server};
+use serde_json::{Value, json};
 
 /// Makes as many rounds as the argument says, and catches whatever fails.
 const ROUNDS: &str = "\
@@ -35,6 +36,42 @@ fn the_round_that_passes_the_budget_is_not_sent() {
     rounds(&place, "hello+r2", "3", &["--max-rounds", "3"]).completed("made 3");
     rounds(&place, "hello+r3", "1", &["--max-rounds", "0"]).refused(130, "its budget of 0 model rounds");
     assert_eq!(sent("hello+r3"), 0);
+}
+
+#[test]
+fn the_record_tells_the_budget_and_what_the_run_came_to() {
+    let place = Place::with_records();
+    let shown = || place.runvil(["show"]).run().stdout;
+    let line = |shown: &str, key: &str| {
+        let line = shown.lines().find_map(|line| line.strip_prefix(key));
+        line.map(|line| line.trim().to_owned())
+    };
+    rounds(&place, "hello+s1", "9", &["--max-rounds", "3", "--max-seconds", "1000"]).refused(130, "cancelled");
+    let told = shown();
+    assert_eq!(line(&told, "outcome").as_deref(), Some("cancelled"));
+    let budget = line(&told, "budget");
+    assert_eq!(
+        budget.as_deref(),
+        Some("3 model rounds (asked for 4), 1000 s"),
+        "{told}"
+    );
+    let told = place.runvil(["show", "--json"]).run().stdout;
+    let told: Value = serde_json::from_str(&told).expect("JSON");
+    assert_eq!(
+        told["budget"],
+        json!({ "max_rounds": 3, "max_total_tokens": null, "max_seconds": 1000.0 })
+    );
+    // Whether the round whose tokens were too many has a recorded answer hangs on which comes first, that or the cancel.
+    rounds(&place, "usage-20-10+s2", "9", &["--max-total-tokens", "75"]).refused(130, "cancelled");
+    let budget = line(&shown(), "budget").expect("a budget");
+    assert!(budget.starts_with("75 tokens"), "{budget}");
+    rounds(&place, "silent+s3", "1", &["--max-seconds", "0.5"]).refused(130, "cancelled");
+    let budget = line(&shown(), "budget").expect("a budget");
+    assert!(budget.starts_with("0.5 s"), "{budget}");
+    rounds(&place, "hello+s4", "1", &["--max-rounds", "3"]).completed("made 1");
+    assert_eq!(line(&shown(), "budget").as_deref(), Some("3 model rounds"));
+    rounds(&place, "hello+s5", "1", &[]).completed("made 1");
+    assert_eq!(line(&shown(), "budget"), None);
 }
 
 #[test]
@@ -115,7 +152,7 @@ fn a_program_is_told_which_budget_was_passed_and_what_to_do() {
     let place = Place::new();
     let run = rounds(&place, "hello+p1", "9", &["--max-rounds", "1", "--json"]);
     assert_eq!(run.status, Some(130), "{run:#?}");
-    let told: serde_json::Value = serde_json::from_str(&run.stdout).expect("JSON");
+    let told: Value = serde_json::from_str(&run.stdout).expect("JSON");
     assert_eq!(told["cause"], "max_rounds");
     assert_eq!(told["message"], "it passed its budget of 1 model round");
     assert!(

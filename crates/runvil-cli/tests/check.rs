@@ -15,6 +15,7 @@ fn every_shipped_prompt_parses() {
     args.extend(prompts.into_iter().map(std::path::PathBuf::into_os_string));
     let run = place.runvil(args).run();
     assert_eq!(run.status, Some(0), "{run:#?}");
+    run.does_not_say("warning");
 }
 
 #[test]
@@ -38,6 +39,49 @@ fn a_lua_error_is_told_in_the_compilers_words() {
     let run = place.runvil(["check".as_ref(), bad.as_os_str()]).run();
     run.refused(1, "lua compilation error at section `A` prologue (line 12): ")
         .says("prompt.md");
+    let bad = place.prompt("", "## A\n\n```lua\nlocal x\n  x y\n```");
+    let run = |args: &[&str]| {
+        place
+            .runvil(args.iter().map(AsRef::as_ref).chain([bad.as_os_str()]))
+            .run()
+    };
+    run(&["check"]).says("prompt.md:13:3");
+    let checked: Value = serde_json::from_str(&run(&["check", "--json"]).stdout).expect("JSON");
+    let error = &checked[0]["error"];
+    assert_eq!((&error["line"], &error["column"]), (&json!(13), &json!(3)));
+    let told: Value = serde_json::from_str(&run(&["run", "--json"]).stdout).expect("JSON");
+    let place = &told["error"]["place"];
+    assert_eq!((&place["line"], &place["column"]), (&json!(13), &json!(3)));
+}
+
+#[test]
+fn text_that_no_model_can_see_is_warned_of() {
+    let place = Place::new();
+    let check = |body: &str| {
+        place.prompt("", body);
+        let run = place.runvil(["check", "prompt.md"]).run();
+        assert_eq!(run.status, Some(0), "{run:#?}");
+        run.stderr
+    };
+    let lua = "```lua\nreturn prose\n```";
+    let told = check(&format!("## One\n\nSay hello.\n\n## Two\n\nSay more.\n\n{lua}\n"));
+    assert_eq!(
+        told,
+        "prompt.md:9: warning: section `One` has prose but no Lua, so no model sees it\nprompt.md: ok\n"
+    );
+    let json = place.runvil(["check", "--json", "prompt.md"]).run().stdout;
+    let entries: Value = serde_json::from_str(&json).expect("JSON");
+    assert_eq!(entries[0]["ok"], true);
+    assert_eq!(entries[0]["warnings"][0]["line"], 9);
+    // What Lua can read, what has items of its own, and what is not there.
+    for fine in [
+        "## One\n\nSay hello.\n\n## Two\n\n```lua\nreturn prompt.section('## One')\n```\n",
+        "## One\n\n- a\n- b\n",
+        "## One\n\n### Two\n",
+        &format!("{lua}\n\nNotes.\n\n## One\n\n{lua}\n\nNotes.\n"),
+    ] {
+        assert_eq!(check(fine), "prompt.md: ok\n", "{fine}");
+    }
 }
 
 #[test]

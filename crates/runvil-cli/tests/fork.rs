@@ -98,6 +98,23 @@ fn every_answer_that_is_shown_can_be_given_to_a_fork() {
 }
 
 #[test]
+fn what_an_answer_leaves_out_is_as_usual_and_no_difference() {
+    let place = recorded("echo+usual");
+    let first = place.database().find("last").expect("a run").to_string();
+    let answered = |reply: &str| {
+        place.file("answer.json", format!(r#"{{"answer":"model","ok":{reply}}}"#));
+        let args = [first.as_str(), "--at", "2", "--answer", "answer.json"];
+        assert_eq!(fork(&place, "echo+usual", &args).status, Some(0));
+        place.database().find("last").expect("a run").to_string()
+    };
+    let whole = answered(r#"{"text":"eins","finish_reason":"stop"}"#);
+    let short = answered(r#"{"text":"uno"}"#);
+    let diff = place.runvil(["diff", &whole, &short]).run().stdout;
+    assert!(diff.contains("text:\n- eins\n+ uno\n"), "{diff}");
+    assert!(!diff.contains("finish_reason"), "{diff}");
+}
+
+#[test]
 fn a_number_or_an_answer_that_fits_nothing_is_refused_and_leaves_no_run() {
     let place = recorded("echo+fits");
     let answer = |text: &str| {
@@ -106,6 +123,25 @@ fn a_number_or_an_answer_that_fits_nothing_is_refused_and_leaves_no_run() {
     };
     answer("{").refused(2, "this is no JSON");
     answer("{}").refused(2, "this is no answer");
+    answer(r#"{"answer":"model","ok":{"txt":"a"}}"#)
+        .refused(
+            2,
+            "this is no answer: there is no field `ok.txt`; known there: text, tool_calls, finish_reason",
+        )
+        .says(r#"help: effect 2 wants an answer such as {"answer":"model","ok":{"text":"Hello"}}"#);
+    place.file("answer.json", r#"{"answer":"store","ok":"x"}"#);
+    fork(&place, "echo+fits", &["last", "--at", "5", "--answer", "answer.json"])
+        .refused(2, "`ok` has to be an object")
+        .says(r#"such as {"answer":"store","ok":{"reply":"text","value":"what is read"}}"#);
+    place.file("answer.json", r#"{"answer":"store","ok":{"reply":"done"}}"#);
+    fork(&place, "echo+fits", &["last", "--at", "5", "--answer", "answer.json"])
+        .refused(2, "a read of the store is not answered so");
+    place.file(
+        "answer.json",
+        r#"{"answer":"store","err":{"reason":"not_found","path":"f","file":"f"}}"#,
+    );
+    fork(&place, "echo+fits", &["last", "--at", "5", "--answer", "answer.json"])
+        .refused(2, "there is no field `err.file`; known there: path, reason");
     answer(r#"{"answer":"timer"}"#)
         .refused(2, "the answer is of another kind than the effect")
         .says(r#"help: effect 2 wants an answer such as {"answer":"model","ok":{"text":"Hello"}}"#);

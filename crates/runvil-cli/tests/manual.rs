@@ -2,6 +2,8 @@
 
 mod common;
 
+use std::fs;
+
 use common::Place;
 
 /// The commands, as the help lists them.
@@ -50,15 +52,34 @@ fn bash_completes_a_command_by_the_script() {
     let place = Place::new();
     let script = place.runvil(["completions", "bash"]).run().stdout;
     let script = place.file("completions.bash", script);
-    let probe = format!(
-        "source {}; COMP_WORDS=(runvil comp); COMP_CWORD=1; _runvil runvil comp runvil; echo \"${{COMPREPLY[@]}}\"",
-        script.display()
-    );
-    let Ok(output) = std::process::Command::new("bash").args(["-c", &probe]).output() else {
-        // A machine without bash has nothing to complete.
-        return;
-    };
-    assert_eq!(String::from_utf8_lossy(&output.stdout), "completions\n", "{output:?}");
+    for (before, typed, offers) in [
+        ("", "comp", "completions"),
+        ("show", "la", "last"),
+        ("replay", "la", "last"),
+        ("man", "ru", "run runs"),
+        ("run --output", "comp", "completions.bash"),
+        ("run --model", "comp", "comp"),
+    ] {
+        let words = format!("runvil {before} {typed}");
+        let count = words.split_whitespace().count();
+        let previous = before.split_whitespace().last().unwrap_or("runvil");
+        let probe = format!(
+            "cd {}; source {}; COMP_WORDS=({words}); COMP_CWORD={}; _runvil runvil {typed} {previous}; \
+             echo \"${{COMPREPLY[@]}}\"",
+            place.path("").display(),
+            script.display(),
+            count - 1
+        );
+        let Ok(output) = std::process::Command::new("bash").args(["-c", &probe]).output() else {
+            // A machine without bash has nothing to complete.
+            return;
+        };
+        assert_eq!(
+            String::from_utf8_lossy(&output.stdout).trim_end(),
+            offers,
+            "{words}: {output:?}"
+        );
+    }
 }
 
 #[test]
@@ -75,6 +96,58 @@ fn the_manual_has_a_page_for_every_command() {
         assert_eq!(place.read(&format!("share/man1/runvil-{command}.1")), page.stdout);
     }
     assert_eq!(place.read("share/man1/runvil.1"), place.runvil(["man"]).run().stdout);
+}
+
+#[test]
+fn a_command_below_a_command_has_a_page_of_its_own() {
+    let place = Place::new();
+    place.runvil(["man", "--dir", "share"]).run().completed("");
+    let page = place.runvil(["man", "model", "add"]).run();
+    assert_eq!(page.status, Some(0), "{page:#?}");
+    assert_eq!(place.read("share/runvil-model-add.1"), page.stdout);
+    assert!(page.stdout.contains(".TH runvil-model-add 1"), "{page:#?}");
+    assert!(page.stdout.contains("runvil(1), runvil\\-model(1)"), "{page:#?}");
+    // Every page that another one leads to is there.
+    for entry in fs::read_dir(place.path("share")).expect("a directory").flatten() {
+        let text = fs::read_to_string(entry.path()).expect("a page").replace("\\-", "-");
+        for (at, _) in text.match_indices("(1)") {
+            let name = text[..at].rsplit(|letter: char| letter.is_whitespace()).next();
+            let name = name.expect("a name");
+            assert!(place.path(&format!("share/{name}.1")).exists(), "{name} in {entry:?}");
+        }
+    }
+    place
+        .runvil(["man", "model", "fly"])
+        .run()
+        .refused(2, "there is no command `model fly`");
+}
+
+#[test]
+fn a_page_tells_values_statuses_variables_and_files() {
+    let place = Place::new();
+    let run = place.runvil(["man", "run"]).run().stdout.replace("\\-", "-");
+    for says in [
+        "[--input <FILE|->]",
+        "[-q|--quiet]",
+        "[--mount <PATH=DIR>]...",
+        "<FILE> [ARGS]",
+        "EXIT STATUS",
+        "130",
+    ] {
+        assert!(run.contains(says), "{says}: {run}");
+    }
+    let prune = place.runvil(["man", "prune"]).run().stdout.replace("\\-", "-");
+    assert!(prune.contains(" --older-than <AGE>"), "{prune}");
+    let all = place.runvil(["man"]).run().stdout.replace("\\-", "-");
+    for says in [
+        "ENVIRONMENT",
+        "RUNVIL_GATEWAY_API_KEY",
+        "FILES",
+        "runvil.toml",
+        "EXIT STATUS",
+    ] {
+        assert!(all.contains(says), "{says}: {all}");
+    }
 }
 
 #[test]

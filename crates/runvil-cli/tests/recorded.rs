@@ -258,6 +258,54 @@ fn a_narrow_terminal_gets_rows_that_stay_on_their_lines() {
     assert!(records.runvil(&["runs"]).stdout.contains(name));
 }
 
+#[cfg(unix)]
+#[test]
+fn no_terminal_is_too_narrow_to_tell_how_a_run_ended() {
+    let records = Records::new();
+    records.recorded("counted", &["hi"]);
+    records.recorded("counted", &["hi"]);
+    // What every run is called is left out.
+    let listed = records.runvil(&["runs"]).stdout;
+    assert!(!listed.contains("NAME") && !listed.contains("session-1"), "{listed}");
+    for columns in [30, 40, 60, 80, 100] {
+        let mut terminal = records.place.within(columns, &["runs"]);
+        assert_eq!(terminal.ends(), 0);
+        let screen = terminal.screen();
+        assert_eq!(screen.lines().count(), 3, "{columns}: {screen}");
+        assert_eq!(screen.matches("completed").count(), 2, "{columns}: {screen}");
+        let whole = screen.lines().skip(1).all(|line| line.contains(':'));
+        assert_eq!(screen.contains("STARTED"), columns >= 60, "{columns}: {screen}");
+        assert_eq!(whole, columns >= 60, "{columns}: {screen}");
+    }
+    records.recorded("counted", &["hi", "--name", "other"]);
+    assert!(records.runvil(&["runs"]).stdout.contains("session-1"));
+}
+
+#[cfg(unix)]
+#[test]
+fn what_a_narrow_terminal_shows_of_a_run_stays_on_its_lines() {
+    let records = Records::new();
+    records.recorded("counted", &["hi"]);
+    for args in [&["show"][..], &["show", "--effects"]] {
+        let lines = records.runvil(args).stdout.lines().count();
+        let mut terminal = records.place.within(40, args);
+        assert_eq!(terminal.ends(), 0);
+        let screen = terminal.screen();
+        assert_eq!(screen.lines().count(), lines, "{args:?}: {screen}");
+        assert!(screen.contains('…'), "{screen}");
+    }
+    let mut terminal = records.place.within(40, &["show", "--events"]);
+    assert_eq!(terminal.ends(), 0);
+    let screen = terminal.screen();
+    let is_first = |line: &str| {
+        line.split_whitespace()
+            .next()
+            .is_some_and(|number| number.parse::<u64>().is_ok())
+    };
+    assert!(screen.lines().all(is_first), "{screen}");
+    assert!(!records.runvil(&["show"]).stdout.contains('…'));
+}
+
 #[test]
 fn whoever_has_seen_enough_hears_of_no_error() {
     let records = Records::new();

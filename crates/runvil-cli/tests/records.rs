@@ -101,7 +101,9 @@ fn a_run_that_failed_or_did_not_parse_replays() {
     let place = place();
     let prompt = place.prompt("", "## A\n\n```lua\nstore.write('a', 'b')\nerror('no')\n```\n");
     place.runvil(["run"]).run_file(&prompt, "").refused(1, "no");
-    assert_eq!(place.runvil(["replay", "last"]).run().status, Some(0));
+    let replay = place.runvil(["replay", "last"]).run();
+    assert_eq!(replay.status, Some(0), "{replay:#?}");
+    assert!(replay.stdout.contains(" steps, 1 effect and "), "{replay:#?}");
     let broken = place.file("broken.md", "---\nname: p\n");
     place.runvil(["run"]).run_file(&broken, "").refused(1, "");
     let replay = place.runvil(["replay", "last"]).run();
@@ -178,6 +180,40 @@ fn an_unknown_or_an_ended_run_cannot_be_resumed() {
         .runvil(["replay", "nonsense"])
         .run()
         .refused(1, "there is no run `nonsense`");
+}
+
+#[test]
+fn a_run_that_died_is_found_under_the_name_that_the_list_shows() {
+    let place = place();
+    place.prompt(ASKS, TWO_ROUNDS);
+    place.kill_in_a_round(&["prompt.md", "x"]);
+    for run in ["one", "two", "three"] {
+        let args = ["run", "prompt.md", run];
+        assert_eq!(place.runvil(args).server("echo+died").run().status, Some(0));
+    }
+    let died = place.kill_in_a_round(&["prompt.md", "x"]);
+    let listed = |args: &[&str]| place.runvil([&["runs"], args].concat()).run();
+    let lines = |args: &[&str]| listed(args).stdout.lines().count();
+    for outcome in ["interrupted", "open"] {
+        let told = listed(&["--outcome", outcome]);
+        assert_eq!(told.stdout.matches("interrupted").count(), 2, "{told:#?}");
+        assert_eq!(told.stdout.lines().count(), 3, "{told:#?}");
+    }
+    let page = listed(&["--outcome", "interrupted", "--limit", "1"]);
+    let after = page.stderr.trim().split('`').nth(1).expect("a hint").to_owned();
+    assert!(died.to_string().starts_with(&after["--after ".len()..]), "{page:#?}");
+    assert_eq!(lines(&["--outcome", "interrupted", "--after", &died.to_string()]), 2);
+    listed(&["--outcome", "running"])
+        .completed("")
+        .says("no run is recorded that fits");
+    let help = place.runvil(["runs", "--help"]).run().stdout;
+    assert!(help.contains("interrupted") && help.contains("running"), "{help}");
+    // A path is found as it was given, and as it is recorded.
+    let whole = place.path("prompt.md");
+    for prompt in ["prompt.md", "./prompt.md", whole.to_str().expect("text"), "p"] {
+        assert_eq!(lines(&["--prompt", prompt]), 6, "{prompt}");
+    }
+    assert_eq!(lines(&["--prompt", "other.md"]), 0);
 }
 
 #[test]

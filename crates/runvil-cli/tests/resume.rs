@@ -253,6 +253,23 @@ fn a_run_goes_on_without_its_prompt_file() {
         .says("prompt.md is gone; the recorded text is run");
 }
 
+#[test]
+fn an_output_file_that_cannot_be_written_any_more_stops_a_resume() {
+    let place = Place::with_records();
+    let writes = WORK.replace("two.md", "out.md");
+    place.prompt(&format!("{ASKS}output: {{ path: out.md, description: d }}\n"), &writes);
+    fs::create_dir(place.path("kept-here")).expect("a directory");
+    place.kill_in_a_round(&["prompt.md", "x", "--output", "kept-here/out.md"]);
+    fs::remove_dir(place.path("kept-here")).expect("removed");
+    resume(&place, "echo+unwritable", &[])
+        .refused(1, "there is no directory")
+        .says("help: make the directory; the record is as it was");
+    assert_eq!(state(&place), (0, false));
+    fs::create_dir(place.path("kept-here")).expect("a directory");
+    resume(&place, "echo+unwritable", &[]).completed("hellotwo!");
+    assert_eq!(place.read("kept-here/out.md"), "two!");
+}
+
 #[cfg(unix)]
 #[test]
 fn somebody_at_the_terminal_is_asked_about_changed_files() {
@@ -266,10 +283,11 @@ fn somebody_at_the_terminal_is_asked_about_changed_files() {
     let mut accepted = place.at_terminal("echo+asked", &["resume", "last"]);
     accepted.sees("leave the run as it is (l)?");
     accepted.types("what\r");
+    accepted.sees("not understood; type g (go) or l (leave)");
     accepted.wait("the second question", |screen| {
         screen.matches("leave the run").count() == 2
     });
-    accepted.types("g\r");
+    accepted.types("Yes\r");
     accepted.sees("helloother");
     assert_eq!(accepted.ends(), 0);
 }

@@ -92,6 +92,44 @@ fn a_dash_reads_the_input_text_from_standard_input() {
 }
 
 #[test]
+fn an_output_that_cannot_be_written_is_refused_before_the_model_is_asked() {
+    const WRITES: &str = "## A\n\n```lua\nmodels.use('m')\nstore.write('o', models.infer('x'))\nreturn 'r'\n```\n";
+    let place = Place::with_records();
+    place.prompt("models: { m: {} }\noutput: { path: o, description: d }\n", WRITES);
+    let run = |output: &str| {
+        place
+            .runvil(["run", "prompt.md", "--output", output])
+            .server("echo+nodir")
+            .run()
+    };
+    run("nodir/x")
+        .refused(1, "--output nodir/x: there is no directory nodir")
+        .says("help: make the directory, or name a file in another one");
+    run("prompt.md/x").refused(1, "--output prompt.md/x: there is no directory prompt.md");
+    run(".").refused(2, "--output .: this is a directory, not a file");
+    run("-")
+        .refused(2, "--output -: the output file cannot go to standard output")
+        .says("`./-`");
+    assert!(!place.path("kept/runs.db").exists());
+    assert_eq!(Server::shared().requests("echo+nodir", "chat/completions").len(), 0);
+    // Nothing is left of the look at the directory.
+    let files = || {
+        let entries = fs::read_dir(place.path("")).expect("a directory").flatten();
+        entries
+            .filter(|entry| entry.path().is_file())
+            .map(|entry| entry.file_name().to_string_lossy().into_owned())
+            .collect::<Vec<_>>()
+    };
+    assert!(files().iter().all(|name| !name.starts_with('.')), "{:?}", files());
+    run("./-").completed("r");
+    assert_eq!(place.read("-"), "x");
+    let fork = ["fork", "last", "--at", "1", "--output", "nodir/x"];
+    let fork = place.runvil(fork).server("echo+nodir").run();
+    fork.refused(1, "--output nodir/x: there is no directory nodir");
+    assert_eq!(place.runs(), 1);
+}
+
+#[test]
 fn an_output_file_that_was_not_written_is_said_and_leaves_the_old_one() {
     let place = Place::new();
     let prompt = place.prompt("output: { path: report.md, description: d }\n", "");
@@ -248,7 +286,7 @@ fn a_round_without_model_access_fails_and_a_prompt_without_rounds_does_not() {
         .runvil(["run".as_ref(), prompt.as_os_str()])
         .run()
         .refused(1, "models.use label \"w\" is not a bound model role")
-        .says("no model is configured; set RUNVIL_GATEWAY_URL");
+        .says("help: set RUNVIL_GATEWAY_URL");
     place
         .runvil(["run", prompt.to_str().expect("text"), "--model", "m"])
         .run()

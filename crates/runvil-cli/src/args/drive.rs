@@ -40,7 +40,8 @@ pub(crate) struct ShowArgs {
     #[arg(long, short)]
     pub(crate) verbose: bool,
     /// Print one JSON object to standard output in place of the result: the outcome, the result or the error, the usage,
-    /// and the id under which the run is recorded.
+    /// and the id under which the run is recorded. An error's `place` is the file, line and column that the text names,
+    /// counted from 1, or null where there is none; its `location` is what the run itself reports.
     #[arg(long)]
     pub(crate) json: bool,
     #[command(flatten)]

@@ -54,8 +54,8 @@ pub(crate) struct CompletionsArgs {
 /// To read one: `runvil man run | man -l -`.
 #[derive(Debug, Args)]
 pub(crate) struct ManArgs {
-    /// The command whose page is asked for; without it, the page of `runvil` itself.
-    pub(crate) command: Option<String>,
+    /// The command whose page is asked for, such as `run` or `model add`; without it, the page of `runvil` itself.
+    pub(crate) command: Vec<String>,
     /// Write every page into this directory instead.
     #[arg(long, value_name = "DIR", conflicts_with = "command")]
     pub(crate) dir: Option<PathBuf>,

@@ -3,7 +3,10 @@
 use clap::{Args, ValueEnum};
 use runvil_record::OutcomeKind;
 
-use crate::when::{Age, Since};
+use crate::{
+    recorded,
+    when::{Age, Since},
+};
 
 /// List the recorded runs, the newest first.
 ///
@@ -50,18 +53,31 @@ pub(crate) enum EndedAs {
     Failed,
     /// It was cancelled.
     Cancelled,
-    /// It has not ended: it goes on, or its process died.
+    /// It did not end: its process died.
+    Interrupted,
+    /// It goes on.
+    Running,
+    /// It has not ended: interrupted or running.
     Open,
 }
 
 impl EndedAs {
-    /// The outcome as the records know it.
+    /// The outcome as the records know it; `None` for a run that did not end.
     pub(crate) fn outcome(self) -> Option<OutcomeKind> {
         match self {
             Self::Completed => Some(OutcomeKind::Completed),
             Self::Failed => Some(OutcomeKind::Failed),
             Self::Cancelled => Some(OutcomeKind::Cancelled),
-            Self::Open => None,
+            Self::Interrupted | Self::Running | Self::Open => None,
+        }
+    }
+
+    /// Whether a run with this outcome is meant that is shown in this state.
+    pub(crate) fn includes(self, state: &str) -> bool {
+        match self {
+            Self::Interrupted => state == recorded::INTERRUPTED,
+            Self::Running => state == recorded::RUNNING,
+            Self::Completed | Self::Failed | Self::Cancelled | Self::Open => true,
         }
     }
 }

@@ -3,6 +3,7 @@
 use std::path::Path;
 
 use runvil_engine::prompt::Prompt;
+use runvil_syntax::{Block, Section};
 use serde_json::{Value, json};
 
 use crate::{
@@ -39,7 +40,7 @@ fn check_file(path: &Path, quiet: bool) -> Result<Value, Value> {
         if !quiet {
             out::note(text);
         }
-        Err(json!({ "file": name, "ok": false, "error": error }))
+        Err(json!({ "file": name, "ok": false, "error": error, "warnings": [] }))
     };
     let source = match files::read(path, MAX_PROMPT_BYTES) {
         Ok(source) => source,
@@ -53,11 +54,44 @@ fn check_file(path: &Path, quiet: bool) -> Result<Value, Value> {
     };
     match Prompt::parse(&source, EXECUTION).result {
         Ok(_) => {
+            let warnings = warnings(&source);
             if !quiet {
+                for (line, message) in &warnings {
+                    out::note(format_args!("{name}:{line}: warning: {message}"));
+                }
                 out::note(format_args!("{name}: ok"));
             }
-            Ok(json!({ "file": name, "ok": true, "error": null }))
+            let told = |(line, message)| json!({ "line": line, "message": message });
+            let warnings: Vec<Value> = warnings.into_iter().map(told).collect();
+            Ok(json!({ "file": name, "ok": true, "error": null, "warnings": warnings }))
         }
-        Err(error) => bad(diagnostic::render(path, &source, &error), diagnostic::to_json(&error)),
+        Err(error) => bad(
+            diagnostic::render(path, &source, &error),
+            diagnostic::to_json(&source, &error),
+        ),
     }
+}
+
+/// What is no error and hardly meant, each with its line.
+fn warnings(source: &[u8]) -> Vec<(u32, String)> {
+    let Ok(prompt) = runvil_syntax::parse_structure(source) else {
+        return Vec::new();
+    };
+    // Lua can read any section through `prompt`.
+    if prompt.lua_blocks().any(|block| block.source.contains("prompt")) {
+        return Vec::new();
+    }
+    let sections = prompt.sections.iter().filter(|section| has_only_prose(section));
+    let warning = |section: &Section| {
+        let message = format!("section `{}` has prose but no Lua, so no model sees it", section.name);
+        (section.line, message)
+    };
+    sections.map(warning).collect()
+}
+
+/// Whether a section has text that only its own Lua could send to a model, and no Lua. The items of a list have a use of
+/// their own.
+fn has_only_prose(section: &Section) -> bool {
+    let is_prose = |block: &Block| matches!(block, Block::Prose(_));
+    !section.blocks.is_empty() && section.blocks.iter().all(is_prose) && section.items.is_none()
 }

@@ -2,25 +2,23 @@
 
 use std::{path::Path, sync::Arc};
 
-use runvil_engine::{Answer, EffectId, EffectKind, History as _};
+use runvil_engine::{Answer, EffectId, History as _};
 use runvil_harness::{Fork, ResumeError, RunReport};
 use runvil_model::Catalog;
 use runvil_record::{HostFacts, Parent, RecordedEffect, RunId, RunWriter};
 use runvil_syntax::Prompt;
-use serde_json::Value;
 
 use crate::{
+    answer,
     args::ForkArgs,
     budget::Budget,
     changes::{Now, changes},
-    commands::run::check_output,
     config::Config,
     exit::{Exit, Fault},
-    files::{self, MAX_INPUT_BYTES},
     hold::{Hold, Left, Watched},
     local,
     models::Gate,
-    out,
+    out, output,
     record::{self, Settings},
     repeat::{Known, on_runtime, read_prompt},
 };
@@ -35,7 +33,7 @@ pub(crate) fn fork(args: &ForkArgs) -> Result<Exit, Fault> {
     let answer = args
         .answer
         .as_deref()
-        .map(|path| read_answer(path, &effect))
+        .map(|path| answer::read(path, &effect.effect))
         .transpose()?;
     let source = match &args.prompt {
         Some(path) => read_prompt(path)?,
@@ -45,7 +43,7 @@ pub(crate) fn fork(args: &ForkArgs) -> Result<Exit, Fault> {
     let prompt = runvil_syntax::parse_structure(&source).ok();
     let path = args.prompt.as_deref().unwrap_or_else(|| known.file());
     let declared = prompt.as_ref().map(|prompt| &prompt.frontmatter);
-    check_output(args.output.as_deref(), path, declared)?;
+    output::check(args.output.as_deref(), path, declared)?;
     let gate = Gate::open(&config)?;
     on_runtime(
         Forking {
@@ -238,68 +236,5 @@ impl Forking<'_> {
             }),
         };
         Ok(known.database.record(facts)?)
-    }
-}
-
-/// Another answer for an effect, of the effect's own kind.
-fn read_answer(path: &Path, effect: &RecordedEffect) -> Result<Answer, Fault> {
-    let bytes = files::read(path, MAX_INPUT_BYTES)?;
-    let refused = |problem: &dyn std::fmt::Display| {
-        Fault::usage(format_args!("--answer {}: {problem}", path.display())).with_help(format_args!(
-            "effect {} wants an answer such as {}",
-            effect.effect.id,
-            example(&effect.effect.kind)
-        ))
-    };
-    let value: Value =
-        serde_json::from_slice(&bytes).map_err(|error| refused(&format_args!("this is no JSON: {error}")))?;
-    let answer: Answer =
-        serde_json::from_value(value).map_err(|error| refused(&format_args!("this is no answer: {error}")))?;
-    let fits = matches!(
-        (&effect.effect.kind, &answer),
-        (_, Answer::Dropped)
-            | (EffectKind::ModelRound(_), Answer::Model(_))
-            | (EffectKind::ToolCall(_), Answer::Tool(_))
-            | (EffectKind::Store(_), Answer::Store(_))
-            | (EffectKind::Timer { .. }, Answer::Timer)
-    );
-    if fits {
-        Ok(answer)
-    } else {
-        Err(refused(&"the answer is of another kind than the effect"))
-    }
-}
-
-/// A short answer of the kind that an effect has.
-fn example(kind: &EffectKind) -> &'static str {
-    match kind {
-        EffectKind::ModelRound(_) => r#"{"answer":"model","ok":{"text":"Hello"}}"#,
-        EffectKind::ToolCall(_) => r#"{"answer":"tool","ok":{"text":"found","trusted":false}}"#,
-        EffectKind::Store(_) => "`runvil show RUN --effects --json` prints for it",
-        EffectKind::Timer { .. } => r#"{"answer":"timer"}"#,
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    const PAGE: &str = include_str!("../../../../docs/records.md");
-
-    #[test]
-    fn the_answers_that_the_documentation_shows_are_answers() {
-        let begins_answer = PAGE.match_indices("{\"answer\":").map(|(at, _)| &PAGE[at..]);
-        let mut read = 0;
-        for text in begins_answer {
-            let mut stream = serde_json::Deserializer::from_str(text).into_iter::<Answer>();
-            let answer = stream.next().expect("an answer");
-            assert!(
-                answer.is_ok(),
-                "{answer:?}: {}",
-                text.lines().next().unwrap_or_default()
-            );
-            read += 1;
-        }
-        assert!(read > 6, "{read}");
     }
 }

@@ -8,7 +8,9 @@ use crate::{
     config::Config,
     event_lines::EventLines,
     exit::{Exit, Fault},
-    out, record,
+    out,
+    progress::counted,
+    record,
     repeat::{Known, read_prompt},
 };
 
@@ -76,7 +78,10 @@ fn print(known: &Known, replayed: &Replayed) -> Result<(), Fault> {
                 ""
             };
             out::print(format_args!(
-                "run {id}: the same in {steps} steps, {effects} effects and {events} events{open}\n"
+                "run {id}: the same in {}, {} and {}{open}\n",
+                counted(*steps, "step"),
+                counted(*effects, "effect"),
+                counted(*events, "event"),
             ))
         }
         Some(divergence) => out::print(format_args!("run {id}: the replay differs at {divergence}\n")),

@@ -1,10 +1,6 @@
 //! `runvil resume`: goes on with a run whose process died.
 
-use std::{
-    io::{self, BufRead as _, IsTerminal as _},
-    path::Path,
-    sync::Arc,
-};
+use std::{path::Path, sync::Arc};
 
 use runvil_engine::{History as _, Landed, Outcome};
 use runvil_harness::{Continuation, OnChanged, OnUnknown, ResumeError, Resumption};
@@ -19,9 +15,10 @@ use crate::{
     hold::{Hold, Left},
     local,
     models::Gate,
-    out, record,
+    out, output,
+    question::{Choice, ask},
+    record,
     repeat::{Known, on_runtime},
-    screen::screen,
     taken_over,
 };
 
@@ -51,6 +48,16 @@ struct Decided {
     changed: OnChanged,
 }
 
+/// What can be decided about open work of which nobody knows whether it took effect; `None` leaves the run.
+const UNKNOWN: [Choice<Option<OnUnknown>>; 3] = [
+    Choice::new(&["repeat"], Some(OnUnknown::Repeat)),
+    Choice::new(&["fail"], Some(OnUnknown::Fail)),
+    Choice::new(&["leave"], None),
+];
+
+/// Whether to go on with files that are no longer as the run left them.
+const CHANGED: [Choice<bool>; 2] = [Choice::new(&["go", "yes"], true), Choice::new(&["leave", "no"], false)];
+
 impl Resuming<'_> {
     async fn resume(&self, known: Known) -> Result<Exit, Fault> {
         let show = &self.args.drive.show;
@@ -63,6 +70,7 @@ impl Resuming<'_> {
         }
         let output = known.settings.output.as_deref();
         known.spared(self.config).check(output, show.events.sink.as_ref())?;
+        output::check_again(output)?;
         check_debug(&known, show.debug)?;
         taken_over::check(&known)?;
         check_directories(&known)?;
@@ -151,12 +159,9 @@ impl Resuming<'_> {
         match error {
             ResumeError::Unknown(_) => {
                 let question = "Do it again (r), tell the run that it failed (f), or leave the run as it is (l)? ";
-                match ask(error, question, &["repeat", "fail", "leave"]) {
-                    Some("repeat") => Ok(OnUnknown::Repeat),
-                    Some("fail") => Ok(OnUnknown::Fail),
-                    _ => Err(refused(run, error)),
-                }
-                .map(|unknown| Decided { unknown, ..decided })
+                let unknown = ask(error, question, &UNKNOWN).flatten();
+                let unknown = unknown.ok_or_else(|| refused(run, error))?;
+                Ok(Decided { unknown, ..decided })
             }
             ResumeError::Changed(_) => {
                 let accepted = Decided {
@@ -170,9 +175,10 @@ impl Resuming<'_> {
                     return Ok(accepted);
                 }
                 let question = "Go on with them as they are (g), or leave the run as it is (l)? ";
-                match ask(error, question, &["go", "leave"]) {
-                    Some("go") => Ok(accepted),
-                    _ => Err(refused(run, error)),
+                if ask(error, question, &CHANGED) == Some(true) {
+                    Ok(accepted)
+                } else {
+                    Err(refused(run, error))
                 }
             }
             _ => Err(refused(run, error)),
@@ -253,28 +259,6 @@ fn has_changed_files(known: &Known) -> Result<bool, Fault> {
     let landed = landed.map_err(|fault| Fault::failure(format_args!("run {}: {fault}", known.id)))?;
     let changes = |landed: &Landed| matches!(landed.reply, Outcome::Ok(_)) && landed.op.name().policy_op().is_change();
     Ok(landed.iter().any(changes))
-}
-
-/// Asks whoever sits at the terminal for one of these words, or its first letter; `None` where nobody does.
-fn ask(error: &ResumeError, question: &str, words: &[&'static str]) -> Option<&'static str> {
-    if !io::stdin().is_terminal() || !io::stderr().is_terminal() {
-        return None;
-    }
-    out::note(error);
-    loop {
-        screen().part(question);
-        let mut line = String::new();
-        if io::stdin().lock().read_line(&mut line).ok()? == 0 {
-            return None;
-        }
-        // The terminal shows what is typed, the end of the line with it.
-        screen().answered(true);
-        let said = line.trim();
-        let is_meant = |word: &&&'static str| **word == said || (said.len() == 1 && word.starts_with(said));
-        if let Some(word) = words.iter().find(is_meant) {
-            return Some(word);
-        }
-    }
 }
 
 fn refused(run: RunId, error: &ResumeError) -> Fault {

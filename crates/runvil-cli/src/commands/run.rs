@@ -4,11 +4,9 @@ use std::{path::Path, sync::Arc};
 
 use runvil_engine::prompt::Prompt;
 use runvil_harness::{Host, Launch, ModelAccess};
-use runvil_pack::{
-    Configuration, INPUT_BROKER, InputBroker, SEARCH_PROVIDER, SearchProvider, Services, shipped::UserInputPlugin,
-};
+use runvil_pack::{INPUT_BROKER, InputBroker, SEARCH_PROVIDER, SearchProvider, Services};
 use runvil_syntax::Frontmatter;
-use runvil_web::{TOKIO_RUNTIME, WebPlugin};
+use runvil_web::TOKIO_RUNTIME;
 use serde_json::Value;
 use tokio::runtime::Handle;
 
@@ -21,8 +19,9 @@ use crate::{
     hold::{Hold, Left},
     models::{self, Gate},
     operator::StdinOperator,
+    output,
     overwrite::Spared,
-    record, runtime,
+    packs, record, runtime,
     store::{self, StoreSpec},
     usage::Usage,
 };
@@ -35,7 +34,7 @@ pub(crate) fn run(args: &RunArgs) -> Result<Exit, Fault> {
         prompt: runvil_syntax::parse_structure(&source).ok(),
         source,
     };
-    check_output(args.output.as_deref(), &args.file, program.declared())?;
+    output::check(args.output.as_deref(), &args.file, program.declared())?;
     let config = Config::load()?;
     program.check_places(&config)?;
     let runtime = runtime::start()?;
@@ -113,35 +112,11 @@ impl Program<'_> {
     }
 }
 
-/// An output file is asked for where the prompt declares one.
-pub(crate) fn check_output(output: Option<&Path>, prompt: &Path, declared: Option<&Frontmatter>) -> Result<(), Fault> {
-    let declares_none = declared.is_some_and(|frontmatter| frontmatter.output.is_none());
-    match output {
-        Some(path) if declares_none => Err(Fault::usage(format_args!(
-            "--output {}: the prompt {} declares no `output:` file",
-            path.display(),
-            prompt.display()
-        ))
-        .with_help(
-            "leave --output out, or declare an `output:` file in the frontmatter; the run result goes to standard \
-             output",
-        )),
-        Some(path) if path.is_dir() => Err(Fault::usage(format_args!(
-            "--output {}: this is a directory, not a file",
-            path.display()
-        ))
-        .with_help("name a file in it")),
-        _ => Ok(()),
-    }
-}
-
 fn host(args: &RunArgs, config: &Config, gate: Option<&Gate>, models: ModelAccess) -> Result<Host, Fault> {
     let search: Arc<dyn SearchProvider> = Arc::new(Gate::search(gate));
-    Host::builder()
+    packs::add_to(Host::builder())
         .service(SEARCH_PROVIDER, search)
         .service(TOKIO_RUNTIME, Arc::new(Handle::current()))
-        .plugin(&WebPlugin::new(Configuration::new()))
-        .plugin(&UserInputPlugin)
         .models(models)
         .limits(config.limits.clone())
         .debug(args.drive.show.debug)

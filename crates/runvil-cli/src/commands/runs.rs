@@ -1,11 +1,13 @@
 //! `runvil runs`: lists the recorded runs.
 
+use std::path::Path;
+
 use jiff::Timestamp;
-use runvil_record::{Database, Page, RunFilter, RunId, RunSummary, Tokens};
+use runvil_record::{Database, Page, RecordError, RunFilter, RunId, RunSummary, Tokens};
 use serde_json::{Value, json};
 
 use crate::{
-    args::RunsArgs,
+    args::{DEFAULT_NAME, EndedAs, RunsArgs},
     config::Config,
     exit::{Exit, Fault},
     out, record, recorded,
@@ -19,13 +21,7 @@ pub(crate) fn runs(args: &RunsArgs) -> Result<Exit, Fault> {
         return none(args, &config);
     };
     let after = args.after.as_deref().map(|run| database.find(run)).transpose()?;
-    let limit = usize::try_from(args.limit).unwrap_or(usize::MAX);
-    let page = database.runs(&filter(args), after.as_ref(), limit)?;
-    let states = page
-        .runs
-        .iter()
-        .map(|run| recorded::state(&database, run))
-        .collect::<Result<Vec<_>, _>>()?;
+    let (page, states) = listed(&database, args, after)?;
     if args.json {
         out::list(format_args!("{}\n", to_json(&page, &states)))?;
     } else if page.runs.is_empty() {
@@ -52,13 +48,58 @@ fn none(args: &RunsArgs, config: &Config) -> Result<Exit, Fault> {
     Ok(Exit::Success)
 }
 
-fn filter(args: &RunsArgs) -> RunFilter {
-    RunFilter {
+/// The page of runs that is asked for, with the state of each.
+fn listed(
+    database: &Database,
+    args: &RunsArgs,
+    mut after: Option<RunId>,
+) -> Result<(Page, Vec<&'static str>), RecordError> {
+    let filter = filter(database, args)?;
+    let limit = usize::try_from(args.limit).unwrap_or(usize::MAX);
+    let (mut runs, mut states): (Vec<RunSummary>, Vec<_>) = (Vec::new(), Vec::new());
+    loop {
+        let page = database.runs(&filter, after.as_ref(), limit)?;
+        for run in page.runs {
+            let state = recorded::state(database, &run)?;
+            // The records do not tell a run that goes on from one that died.
+            if args.outcome.is_some_and(|meant| !meant.includes(state)) {
+                continue;
+            }
+            if runs.len() == limit {
+                let next = runs.last().map(|run| run.id);
+                return Ok((Page { runs, next }, states));
+            }
+            runs.push(run);
+            states.push(state);
+        }
+        after = page.next;
+        if after.is_none() {
+            return Ok((Page { runs, next: None }, states));
+        }
+    }
+}
+
+fn filter(database: &Database, args: &RunsArgs) -> Result<RunFilter, RecordError> {
+    let prompt = args.prompt.as_deref().map(|prompt| recorded_as(database, prompt));
+    Ok(RunFilter {
         name: args.name.clone(),
-        prompt: args.prompt.clone(),
-        outcome: args.outcome.map(crate::args::EndedAs::outcome),
+        prompt: prompt.transpose()?,
+        outcome: args.outcome.map(EndedAs::outcome),
         since: args.since.map(|since| since.millis(Timestamp::now())),
         before: None,
+    })
+}
+
+/// What the records have a prompt under: the name or path as it is given, or else the path from the root on.
+fn recorded_as(database: &Database, prompt: &str) -> Result<String, RecordError> {
+    let as_given = RunFilter {
+        prompt: Some(prompt.to_owned()),
+        ..RunFilter::default()
+    };
+    let absolute = std::path::absolute(prompt).ok();
+    match absolute.as_deref().and_then(Path::to_str) {
+        Some(absolute) if database.runs(&as_given, None, 1)?.runs.is_empty() => Ok(absolute.to_owned()),
+        _ => Ok(prompt.to_owned()),
     }
 }
 
@@ -74,8 +115,8 @@ fn name_of(database: &Database, run: RunId) -> String {
 fn to_table(runs: &[RunSummary], states: &[&str]) -> Table<9> {
     let mut table = Table::new([
         ("RUN", Align::Whole),
-        ("STARTED", Align::Left),
-        ("OUTCOME", Align::Left),
+        ("STARTED", Align::Whole),
+        ("OUTCOME", Align::Whole),
         ("TIME", Align::Right),
         ("ROUNDS", Align::Right),
         ("IN", Align::Right),
@@ -83,6 +124,10 @@ fn to_table(runs: &[RunSummary], states: &[&str]) -> Table<9> {
         ("PROMPT", Align::Left),
         ("NAME", Align::Left),
     ]);
+    table.can_spare(&[&["IN", "OUT"], &["ROUNDS"], &["TIME"], &["NAME"], &["STARTED"]]);
+    if runs.iter().all(|run| run.name == DEFAULT_NAME) {
+        table.leave_out("NAME");
+    }
     let ids = ids(runs);
     for ((run, state), id) in runs.iter().zip(states).zip(ids) {
         let [input, output] = token_cells(run);

@@ -3,16 +3,20 @@
 use std::fmt::Write as _;
 
 use runvil_engine::{RunError, RunOutcome};
-use runvil_record::{Database, RecordedEvent, RunId, RunSummary, Tokens};
+use runvil_record::{Database, RecordedEvent, RecordedRun, RunId, RunSummary, Tokens};
 use serde_json::{Map, Value, json};
 
 use crate::{
     args::TimelineArgs,
     asked,
+    budget::Budget,
     config::Config,
     exit::{Exit, Fault},
-    out, record, recorded,
-    table::{Align, Table, cut, one_line},
+    out,
+    progress::counted,
+    record::{self, Settings},
+    recorded,
+    table::{Align, Table, cut, fitted, one_line, room},
     timeline::{self, Line, State, What},
     when,
 };
@@ -27,8 +31,9 @@ pub(crate) fn show(args: &TimelineArgs) -> Result<Exit, Fault> {
     let state = recorded::state(&database, &run)?;
     if args.json {
         let mut told = recorded::to_json(&run, state);
-        let outcome = database.run(id)?.outcome;
+        let RecordedRun { outcome, host, .. } = database.run(id)?;
         told["ending"] = json!(outcome);
+        told["budget"] = json!(Settings::of(&host).budget());
         if args.events {
             told["events"] = events_json(&database, id)?;
         } else if args.effects {
@@ -42,11 +47,11 @@ pub(crate) fn show(args: &TimelineArgs) -> Result<Exit, Fault> {
     } else if args.effects {
         out::list(effects_table(&database, id)?)?;
     } else {
-        let outcome = database.run(id)?.outcome;
+        let RecordedRun { outcome, host, .. } = database.run(id)?;
         let lines = timeline::of(&database, id, micros(&run), outcome.as_ref())?;
         out::list(format_args!(
             "{}\n{}",
-            head(&run, state, outcome.as_ref()),
+            head(&run, state, outcome.as_ref(), Settings::of(&host).budget()),
             to_table(&lines)
         ))?;
     }
@@ -59,10 +64,10 @@ fn micros(run: &RunSummary) -> i64 {
 }
 
 /// What is to be known of the run as a whole.
-fn head(run: &RunSummary, state: &str, outcome: Option<&RunOutcome>) -> String {
-    let mut text = String::new();
+fn head(run: &RunSummary, state: &str, outcome: Option<&RunOutcome>, budget: Option<Budget>) -> String {
+    let (mut text, room) = (String::new(), room());
     let mut line = |key: &str, value: &str| {
-        let _ = writeln!(text, "{key:<9}{}", one_line(value));
+        let _ = writeln!(text, "{}", fitted(&one_line(&format!("{key:<9}{value}")), room));
     };
     line("run", &run.id.to_string());
     let prompt = [run.prompt_name.as_deref(), run.file.as_deref(), Some(&run.prompt_hash)];
@@ -85,6 +90,9 @@ fn head(run: &RunSummary, state: &str, outcome: Option<&RunOutcome>) -> String {
     if let (Some(rounds), Some(tokens)) = (run.rounds.filter(|rounds| *rounds > 0), run.tokens) {
         line("rounds", &usage(rounds, tokens));
     }
+    if let Some(budget) = budget.filter(|budget| *budget != Budget::default()) {
+        line("budget", &bounds(&budget, run));
+    }
     if let Some(parent) = run.parent {
         line("forked", &format!("from {} at effect {}", parent.run, parent.effect.0));
     }
@@ -92,6 +100,39 @@ fn head(run: &RunSummary, state: &str, outcome: Option<&RunOutcome>) -> String {
         line("resumed", &times(run.resumed));
     }
     text
+}
+
+/// A budget, with what the run came to where that is more.
+fn bounds(budget: &Budget, run: &RunSummary) -> String {
+    let mut parts = Vec::new();
+    let mut part = |limit: String, came_to: Option<String>| {
+        let came_to = came_to.map(|came_to| format!(" ({came_to})"));
+        parts.push(limit + came_to.as_deref().unwrap_or_default());
+    };
+    if let Some(limit) = budget.max_rounds {
+        let asked = run.rounds.filter(|asked| *asked > limit);
+        part(
+            counted(limit, "model round"),
+            asked.map(|asked| format!("asked for {asked}")),
+        );
+    }
+    if let Some(limit) = budget.max_total_tokens {
+        let tokens = run.tokens.unwrap_or_default();
+        let used = tokens
+            .prompt
+            .unwrap_or(0)
+            .saturating_add(tokens.completion.unwrap_or(0));
+        part(counted(limit, "token"), (used > limit).then(|| format!("used {used}")));
+    }
+    if let Some(limit) = budget.max_seconds {
+        let took =
+            recorded::took(run).filter(|took| u128::try_from(*took).is_ok_and(|took| took >= limit.0.as_micros()));
+        part(
+            format!("{limit} s"),
+            took.map(|took| format!("took {}", when::span(took))),
+        );
+    }
+    parts.join(", ")
 }
 
 fn times(count: u64) -> String {
@@ -183,6 +224,7 @@ fn detail(line: &Line) -> String {
 }
 
 fn print_events(database: &Database, run: &RunSummary) -> Result<(), Fault> {
+    let room = room();
     for recorded in database.events(run.id)? {
         let recorded = recorded?;
         let RecordedEvent { number, at, event, .. } = &recorded;
@@ -198,7 +240,7 @@ fn print_events(database: &Database, run: &RunSummary) -> Result<(), Fault> {
             event.provenance.task.to_string(),
             event.section,
         );
-        out::list(format_args!("{}\n", one_line(&line)))?;
+        out::list(format_args!("{}\n", fitted(&one_line(&line), room)))?;
     }
     Ok(())
 }

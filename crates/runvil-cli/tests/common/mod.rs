@@ -149,6 +149,15 @@ impl Place {
         terminal::Terminal::start(terminal::command(self.root.path(), &argv, &self.environment(behaviour)))
     }
 
+    /// Starts the command in a terminal of so many columns.
+    pub(crate) fn within(&self, columns: u16, args: &[&str]) -> terminal::Terminal {
+        let mut argv = vec![env!("CARGO_BIN_EXE_runvil")];
+        argv.extend(args);
+        let columns = columns.try_into().expect("some columns");
+        let command = terminal::command(self.root.path(), &argv, &self.environment("hello"));
+        terminal::Terminal::start_within(columns, command)
+    }
+
     /// Starts a shell command line in a terminal, in which `$RUNVIL` is the command: its streams may be redirected.
     pub(crate) fn shell(&self, behaviour: &str, line: &str) -> terminal::Terminal {
         let mut environment = self.environment(behaviour);

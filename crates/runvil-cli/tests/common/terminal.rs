@@ -38,14 +38,19 @@ struct Shown {
 impl Terminal {
     /// Starts a command in a terminal of 24 by 100, all three of its standard streams there.
     pub(crate) fn start(command: Command) -> Self {
+        Self::start_within(COLUMNS, command)
+    }
+
+    /// Starts a command in a terminal of so many columns.
+    pub(crate) fn start_within(columns: NonZero<u16>, command: Command) -> Self {
         let (pty, other_end) = open().expect("a terminal");
-        pty.resize(Size::new(ROWS.get(), COLUMNS.get()))
+        pty.resize(Size::new(ROWS.get(), columns.get()))
             .expect("a terminal of that size");
         let child = command.spawn(other_end).expect("the command starts");
         let (pty, shown) = (
             Arc::new(pty),
             Arc::new(Mutex::new(Shown {
-                screen: vt100::Parser::new(ROWS, COLUMNS, 0),
+                screen: vt100::Parser::new(ROWS, columns, 0),
                 bytes: Vec::new(),
             })),
         );

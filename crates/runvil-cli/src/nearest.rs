@@ -1,4 +1,4 @@
-//! What a misspelt key may have been meant to be.
+//! What a misspelt name may have been meant to be.
 
 /// The most letters that the meant key may be away, as a part of the key that was written: one in three.
 const LETTERS_PER_MISTAKE: usize = 3;
@@ -7,14 +7,15 @@ const LETTERS_PER_MISTAKE: usize = 3;
 ///
 /// The parser lists the known keys in its message, each in backticks behind the unknown one, so that this follows the
 /// settings by itself. Any other message has nothing to add to.
-pub(super) fn suggestion(message: &str) -> Option<String> {
+pub(crate) fn suggestion(message: &str) -> Option<String> {
     let names = message.strip_prefix("unknown field ")?;
     let mut names = names.split('`').skip(1).step_by(2);
     let written = names.next()?;
     nearest(written, names).map(|known| format!("did you mean `{known}`?"))
 }
 
-fn nearest<'a>(written: &str, known: impl Iterator<Item = &'a str>) -> Option<&'a str> {
+/// The known name that one that was written may have been meant to be.
+pub(crate) fn nearest<'a>(written: &str, known: impl Iterator<Item = &'a str>) -> Option<&'a str> {
     let written = written.to_lowercase().replace('-', "_");
     let allowed = written.chars().count().div_ceil(LETTERS_PER_MISTAKE);
     known
