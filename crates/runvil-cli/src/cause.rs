@@ -8,6 +8,7 @@ use std::{
     },
 };
 
+use runvil_engine::RecordFault;
 use runvil_harness::RunControl;
 use runvil_record::RunWriter;
 
@@ -87,15 +88,25 @@ impl Grip {
     pub(crate) fn cancel(&self, cause: Cause) {
         let told = cause.to_string();
         // A later cause changes nothing.
-        let is_first = self.first.set(cause).is_ok();
-        if let Some(writer) = self.record.get().filter(|_| is_first).and_then(Weak::upgrade)
-            && let Err(fault) = writer.cancelling(told)
+        if self.first.set(cause).is_ok() {
+            self.tell(|writer| writer.cancelling(told));
+        }
+        self.control.cancel();
+    }
+
+    /// Keeps in the record that a round is not sent.
+    pub(crate) fn unsent(&self) {
+        self.tell(RunWriter::unsent);
+    }
+
+    fn tell(&self, tell: impl FnOnce(&RunWriter) -> Result<(), RecordFault>) {
+        if let Some(writer) = self.record.get().and_then(Weak::upgrade)
+            && let Err(fault) = tell(&writer)
         {
             out::note(format_args!(
                 "warning: why the run is cancelled cannot be recorded: {fault}"
             ));
         }
-        self.control.cancel();
     }
 
     /// Stops the calls that wait.

@@ -91,6 +91,7 @@ impl Meter {
     fn admit(&self) -> bool {
         let mut usage = self.lock();
         if let Some(limit) = self.budget.max_rounds.filter(|limit| usage.rounds >= *limit) {
+            self.grip.unsent();
             self.pass(Passed::Rounds { limit });
             return false;
         }

@@ -208,7 +208,8 @@ impl<'c> Tables<'c> {
             | Change::Access { .. }
             | Change::Reply { .. }
             | Change::Stop { .. }
-            | Change::Cause { .. } => Ok(()),
+            | Change::Cause { .. }
+            | Change::Unsent => Ok(()),
         }
     }
 

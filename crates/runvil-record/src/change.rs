@@ -105,6 +105,8 @@ pub(crate) enum Change {
     Cause {
         cause: String,
     },
+    /// The Host kept a round from being sent.
+    Unsent,
 }
 
 impl Change {
@@ -127,7 +129,8 @@ impl Change {
             | Self::Access { .. }
             | Self::Reply { .. }
             | Self::Stop { .. }
-            | Self::Cause { .. } => true,
+            | Self::Cause { .. }
+            | Self::Unsent => true,
         }
     }
 }
@@ -136,6 +139,7 @@ impl Change {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Sums {
     pub(crate) effects: i64,
+    /// Those that were sent.
     pub(crate) rounds: i64,
     pub(crate) prompt_tokens: Option<i64>,
     pub(crate) completion_tokens: Option<i64>,

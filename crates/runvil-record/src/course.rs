@@ -35,6 +35,8 @@ pub(crate) struct Course {
     pub(crate) stops: Vec<String>,
     /// Why the Host cancelled the run.
     pub(crate) cause: Option<String>,
+    /// How many rounds the Host kept from being sent.
+    pub(crate) unsent: i64,
     pub(crate) lists: Lists,
     pub(crate) texts: Texts,
 }
@@ -138,6 +140,7 @@ impl Course {
             } => self.accesses.entry((effect, nth)).or_default().reply = Some((place, body)),
             Change::Stop { effects, .. } => self.stops.push(effects),
             Change::Cause { cause } => self.cause = Some(cause),
+            Change::Unsent => self.unsent += 1,
             // These stand in columns and tables of their own.
             Change::Start(_)
             | Change::Resume

@@ -95,7 +95,7 @@ pub struct RunSummary {
     pub resumed: u64,
     /// How many effects it asked for; `None` before it ended.
     pub effects: Option<u64>,
-    /// How many of them were model rounds; `None` before it ended.
+    /// How many model rounds it sent; `None` before it ended.
     pub rounds: Option<u64>,
     /// The token counts of its rounds; `None` before it ended.
     pub tokens: Option<Tokens>,

@@ -213,6 +213,11 @@ impl RowMaker {
         self.folder.add(Change::Cause { cause });
     }
 
+    pub(crate) fn unsent(&mut self) {
+        self.tally.unsent();
+        self.folder.add(Change::Unsent);
+    }
+
     pub(crate) fn end(&mut self, outcome: &RunOutcome, lost: &[Event]) {
         self.events(self.next.step - 1, lost);
         let body = self.folder.fold(outcome);

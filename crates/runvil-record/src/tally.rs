@@ -11,7 +11,10 @@ const MAX_TOKENS: i64 = 1 << 40;
 #[derive(Debug, Default)]
 pub(crate) struct Tally {
     effects: i64,
+    /// The rounds that were asked for.
     rounds: i64,
+    /// How many of them were not sent.
+    unsent: i64,
     /// The rounds that are not answered.
     open: BTreeSet<i64>,
     prompt: Count,
@@ -41,7 +44,10 @@ impl Count {
 impl Tally {
     /// What the run has come to.
     pub(crate) fn of(course: &Course) -> Self {
-        let mut tally = Self::default();
+        let mut tally = Self {
+            unsent: course.unsent,
+            ..Self::default()
+        };
         for row in &course.effects {
             tally.effect(row.effect, &row.kind);
             if let Some(answer) = course.answers.get(&row.effect) {
@@ -59,6 +65,11 @@ impl Tally {
         }
     }
 
+    /// One of the rounds is not sent.
+    pub(crate) fn unsent(&mut self) {
+        self.unsent += 1;
+    }
+
     pub(crate) fn answer(&mut self, effect: i64, prompt_tokens: Option<i64>, completion_tokens: Option<i64>) {
         if self.open.remove(&effect) {
             self.prompt.add(prompt_tokens);
@@ -68,13 +79,14 @@ impl Tally {
 
     /// The sums of a run that has ended.
     pub(crate) fn sums(&self) -> Sums {
+        let sent = self.rounds - self.unsent;
         Sums {
             effects: self.effects,
-            rounds: self.rounds,
+            rounds: sent,
             prompt_tokens: self.prompt.sum(),
             completion_tokens: self.completion.sum(),
             // What was cut short used something, too.
-            unreported: self.rounds - self.prompt.reports.min(self.completion.reports),
+            unreported: sent - self.prompt.reports.min(self.completion.reports),
         }
     }
 }

@@ -129,6 +129,14 @@ impl RunWriter {
         self.kept(kept)
     }
 
+    /// Says that the Host keeps a round that the run asks for from being sent, so that it counts nowhere.
+    ///
+    /// # Errors
+    /// The record cannot be kept.
+    pub fn unsent(&self) -> Result<(), RecordFault> {
+        self.kept(self.writing.keep_while_it_goes(RowMaker::unsent))
+    }
+
     /// Keeps what the record learns.
     fn keep(&self, change: impl FnOnce(&mut RowMaker)) -> Result<(), RecordFault> {
         self.kept(self.writing.keep(change))

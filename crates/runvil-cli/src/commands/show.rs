@@ -31,8 +31,11 @@ pub(crate) fn show(args: &TimelineArgs) -> Result<Exit, Fault> {
     let state = recorded::state(&database, &run)?;
     if args.json {
         let mut told = recorded::to_json(&run, state);
-        let RecordedRun { outcome, host, .. } = database.run(id)?;
+        let RecordedRun {
+            outcome, host, cause, ..
+        } = database.run(id)?;
         told["ending"] = json!(outcome);
+        told["cause"] = json!(cause);
         told["budget"] = json!(Settings::of(&host).budget());
         if args.events {
             told["events"] = events_json(&database, id)?;
@@ -47,13 +50,9 @@ pub(crate) fn show(args: &TimelineArgs) -> Result<Exit, Fault> {
     } else if args.effects {
         out::list(effects_table(&database, id)?)?;
     } else {
-        let RecordedRun { outcome, host, .. } = database.run(id)?;
-        let lines = timeline::of(&database, id, micros(&run), outcome.as_ref())?;
-        out::list(format_args!(
-            "{}\n{}",
-            head(&run, state, outcome.as_ref(), Settings::of(&host).budget()),
-            to_table(&lines)
-        ))?;
+        let recorded = database.run(id)?;
+        let lines = timeline::of(&database, id, micros(&run), recorded.outcome.as_ref())?;
+        out::list(format_args!("{}\n{}", head(&run, state, &recorded), to_table(&lines)))?;
     }
     Ok(Exit::Success)
 }
@@ -64,7 +63,7 @@ fn micros(run: &RunSummary) -> i64 {
 }
 
 /// What is to be known of the run as a whole.
-fn head(run: &RunSummary, state: &str, outcome: Option<&RunOutcome>, budget: Option<Budget>) -> String {
+fn head(run: &RunSummary, state: &str, recorded: &RecordedRun) -> String {
     let (mut text, room) = (String::new(), room());
     let mut line = |key: &str, value: &str| {
         let _ = writeln!(text, "{}", fitted(&one_line(&format!("{key:<9}{value}")), room));
@@ -77,8 +76,11 @@ fn head(run: &RunSummary, state: &str, outcome: Option<&RunOutcome>, budget: Opt
     if let Some(took) = recorded::took(run) {
         line("took", &when::span(took));
     }
-    line("outcome", state);
-    match outcome {
+    match &recorded.cause {
+        Some(cause) => line("outcome", &format!("{state}: {cause}")),
+        None => line("outcome", state),
+    }
+    match &recorded.outcome {
         Some(RunOutcome::Completed { text }) => line("result", &cut(text, SHOWN)),
         Some(RunOutcome::Failed(RunError { kind, message, .. })) => {
             // Where Lua was, the command tells when the run fails.
@@ -90,8 +92,9 @@ fn head(run: &RunSummary, state: &str, outcome: Option<&RunOutcome>, budget: Opt
     if let (Some(rounds), Some(tokens)) = (run.rounds.filter(|rounds| *rounds > 0), run.tokens) {
         line("rounds", &usage(rounds, tokens));
     }
+    let budget = Settings::of(&recorded.host).budget();
     if let Some(budget) = budget.filter(|budget| *budget != Budget::default()) {
-        line("budget", &bounds(&budget, run));
+        line("budget", &bounds(&budget));
     }
     if let Some(parent) = run.parent {
         line("forked", &format!("from {} at effect {}", parent.run, parent.effect.0));
@@ -102,37 +105,13 @@ fn head(run: &RunSummary, state: &str, outcome: Option<&RunOutcome>, budget: Opt
     text
 }
 
-/// A budget, with what the run came to where that is more.
-fn bounds(budget: &Budget, run: &RunSummary) -> String {
-    let mut parts = Vec::new();
-    let mut part = |limit: String, came_to: Option<String>| {
-        let came_to = came_to.map(|came_to| format!(" ({came_to})"));
-        parts.push(limit + came_to.as_deref().unwrap_or_default());
-    };
-    if let Some(limit) = budget.max_rounds {
-        let asked = run.rounds.filter(|asked| *asked > limit);
-        part(
-            counted(limit, "model round"),
-            asked.map(|asked| format!("asked for {asked}")),
-        );
-    }
-    if let Some(limit) = budget.max_total_tokens {
-        let tokens = run.tokens.unwrap_or_default();
-        let used = tokens
-            .prompt
-            .unwrap_or(0)
-            .saturating_add(tokens.completion.unwrap_or(0));
-        part(counted(limit, "token"), (used > limit).then(|| format!("used {used}")));
-    }
-    if let Some(limit) = budget.max_seconds {
-        let took =
-            recorded::took(run).filter(|took| u128::try_from(*took).is_ok_and(|took| took >= limit.0.as_micros()));
-        part(
-            format!("{limit} s"),
-            took.map(|took| format!("took {}", when::span(took))),
-        );
-    }
-    parts.join(", ")
+/// The limits of a budget.
+fn bounds(budget: &Budget) -> String {
+    let rounds = budget.max_rounds.map(|limit| counted(limit, "model round"));
+    let tokens = budget.max_total_tokens.map(|limit| counted(limit, "token"));
+    let seconds = budget.max_seconds.map(|limit| format!("{limit} s"));
+    let limits: Vec<String> = [rounds, tokens, seconds].into_iter().flatten().collect();
+    limits.join(", ")
 }
 
 fn times(count: u64) -> String {
