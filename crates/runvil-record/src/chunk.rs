@@ -12,6 +12,9 @@ const FORM: u8 = 1;
 /// The form and the checksum of what follows, the lowest byte first.
 const HEADER: usize = 5;
 
+/// No byte of a packed value stands for more bytes than this.
+const MOST_PACKED: usize = 256;
+
 /// What one call of the recorder came to, without what stands in columns and tables of its own.
 #[derive(Debug, PartialEq, Deserialize)]
 pub(crate) struct Entry {
@@ -59,7 +62,11 @@ pub(crate) fn unpack(chunk: &[u8]) -> Result<Vec<Entry>, &'static str> {
     if form != FORM || crc32fast::hash(packed).to_le_bytes() != *checksum {
         return Err(DAMAGED);
     }
-    let plain = lz4_flex::decompress_size_prepended(packed).map_err(|_| DAMAGED)?;
+    let (length, packed) = lz4_flex::block::uncompressed_size(packed).map_err(|_| DAMAGED)?;
+    if length > packed.len().saturating_mul(MOST_PACKED) {
+        return Err(DAMAGED);
+    }
+    let plain = lz4_flex::decompress(packed, length).map_err(|_| DAMAGED)?;
     postcard::from_bytes(&plain).map_err(|_| DAMAGED)
 }
 
@@ -96,6 +103,30 @@ mod tests {
         });
         assert_eq!(numbers.collect::<Vec<_>>(), [0, 1]);
         assert_eq!(pack(&frames()[..1]), None);
+    }
+
+    #[test]
+    fn a_length_that_cannot_be_is_told_and_takes_no_memory() {
+        let mut chunk = pack(&frames()).expect("a chunk");
+        chunk[HEADER..HEADER + 4].copy_from_slice(&u32::MAX.to_le_bytes());
+        let checksum = crc32fast::hash(&chunk[HEADER..]);
+        chunk[1..HEADER].copy_from_slice(&checksum.to_le_bytes());
+        assert!(unpack(&chunk).is_err());
+    }
+
+    #[test]
+    fn what_repeats_itself_reads_back() {
+        let frame = Frame {
+            sequence: 1,
+            at: 0,
+            changes: vec![Change::Event {
+                event: 0,
+                step: 0,
+                body: "x".repeat(1 << 20),
+            }],
+        };
+        let entries = unpack(&pack(&[frame]).expect("a chunk")).expect("unpacked");
+        assert!(matches!(&entries[0].changes[..], [Change::Event { body, .. }] if body.len() == 1 << 20));
     }
 
     #[test]

@@ -3,7 +3,8 @@
 use std::{
     fs,
     path::{Path, PathBuf},
-    time::Duration,
+    thread,
+    time::{Duration, Instant},
 };
 
 use rusqlite::{Connection, OpenFlags};
@@ -15,6 +16,9 @@ use crate::{
 
 /// How long SQLite waits for another process.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(5);
+
+/// How long whoever opens a database waits before it tries again.
+const AGAIN: Duration = Duration::from_millis(5);
 
 /// How many pages the write-ahead log may hold before they go into the database, which waits for the disk: 32 MiB.
 const LOG_PAGES: u32 = 8192;
@@ -57,7 +61,14 @@ enum Way {
 /// # Errors
 /// The file is no database of runs, a newer one, damaged, or cannot be opened.
 pub(crate) fn to_write(path: &Path) -> Result<Connected, RecordError> {
-    connect(path, Way::Shared)
+    let begun = Instant::now();
+    loop {
+        match connect(path, Way::Shared) {
+            // While others make the database, SQLite does not always wait by itself.
+            Err(RecordError::Busy(_)) if begun.elapsed() < PATIENCE => thread::sleep(AGAIN),
+            connected => return connected,
+        }
+    }
 }
 
 /// Connects to the database at a path, to write it if that can be.
@@ -65,7 +76,7 @@ pub(crate) fn to_write(path: &Path) -> Result<Connected, RecordError> {
 /// # Errors
 /// As [`to_write`].
 pub(crate) fn to_read(path: &Path) -> Result<Connected, RecordError> {
-    let (error, access) = match connect(path, Way::Shared) {
+    let (error, access) = match to_write(path) {
         Err(error @ RecordError::ReadOnly(_)) => (error, Access::ReadOnly),
         Err(error @ RecordError::Full(_)) => (error, Access::Full),
         connected => return connected,

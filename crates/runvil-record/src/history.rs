@@ -157,6 +157,7 @@ impl Reader {
             return Ok(None);
         };
         let Step {
+            step: number,
             handed,
             first_event,
             events,
@@ -166,11 +167,10 @@ impl Reader {
             openings,
             cancelled,
             outcome,
-            ..
         } = step;
         let events = Course::span(&course.events, |row| row.event, *first_event, *events);
         let effects = Course::span(&course.effects, |row| row.effect, *first_effect, *effects);
-        let (Some(events), Some(effects)) = (events, effects) else {
+        let (Some(events), Some(effects), true) = (events, effects, usize::try_from(*number) == Ok(at)) else {
             return Err(self.damaged(&"it has gaps"));
         };
         Ok(Some(StepRecord {

@@ -169,7 +169,7 @@ pub(crate) enum Found {
 
 /// Makes the tables where there are none, and brings older ones up to date.
 pub(crate) fn prepare(connection: &mut Connection) -> rusqlite::Result<Found> {
-    if let Some(found) = look(connection)? {
+    if let Some(found) = look_at_once(connection)? {
         return Ok(found);
     }
     let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
@@ -196,7 +196,7 @@ pub(crate) fn advance(connection: &Connection, from: i64, to: i64) -> rusqlite::
 
 /// Has the database read like one of the present version, without a change.
 pub(crate) fn prepare_reading(connection: &Connection) -> rusqlite::Result<Found> {
-    if let Some(found) = look(connection)? {
+    if let Some(found) = look_at_once(connection)? {
         return Ok(found);
     }
     let version = connection.pragma_query_value(None, "user_version", |row| row.get::<_, i64>(0))?;
@@ -209,6 +209,12 @@ pub(crate) fn prepare_reading(connection: &Connection) -> rusqlite::Result<Found
     }
     older::pack(connection)?;
     Ok(Found::Ready)
+}
+
+/// As [`look`], all at one moment: another process may be making the tables.
+fn look_at_once(connection: &Connection) -> rusqlite::Result<Option<Found>> {
+    let moment = connection.unchecked_transaction()?;
+    look(&moment)
 }
 
 /// What the database is, or `None` if its tables have to be made or brought up to date.

@@ -143,6 +143,31 @@ fn a_chunk_is_not_what_was_written() {
 }
 
 #[test]
+fn a_chunk_is_gone() {
+    let place = Place::new();
+    let database = Database::open(place.path()).expect("a database");
+    // Each landing is a chunk.
+    let writer = begin(&database, "cut");
+    for number in 0..3 {
+        let step = runvil_engine::StepRecord {
+            events: vec![common::log(number, format!("{number}"))],
+            ..runvil_engine::StepRecord::default()
+        };
+        writer.stepped(&step).expect("kept");
+        std::thread::sleep(std::time::Duration::from_millis(300));
+    }
+    let run = writer.id();
+    writer.ended(&RunOutcome::Cancelled, &[]).expect("kept");
+    let other = rusqlite::Connection::open(place.path()).expect("a database");
+    let second = "DELETE FROM chunks WHERE first = (SELECT first FROM chunks ORDER BY first LIMIT 1 OFFSET 1)";
+    assert_eq!(other.execute(second, []).expect("deleted"), 1);
+    let mut history = database.history(run).expect("a history");
+    let error = (0..3).find_map(|_| runvil_engine::History::next_step(&mut history).err());
+    let told = error.expect("told").to_string();
+    assert!(told.contains("it has gaps"), "{told}");
+}
+
+#[test]
 fn an_unknown_run() {
     let place = Place::new();
     let database = Database::open(place.path()).expect("a database");
