@@ -152,6 +152,15 @@ impl Course {
         }
     }
 
+    /// Whether nothing is missing between what is there, and nothing is there twice.
+    pub(crate) fn is_whole(&self) -> bool {
+        let steps = self.steps.iter().map(|step| step.step);
+        let events = self.events.iter().map(|row| row.event);
+        steps.zip(0..).all(|(number, next)| number == next)
+            && events.zip(0..).all(|(number, next)| number == next)
+            && self.effects.is_sorted_by(|one, next| one.effect < next.effect)
+    }
+
     /// The place that the next answer or access gets.
     pub(crate) fn next_place(&self) -> i64 {
         let answers = self.answers.values().map(|answer| answer.place);

@@ -157,7 +157,6 @@ impl Reader {
             return Ok(None);
         };
         let Step {
-            step: number,
             handed,
             first_event,
             events,
@@ -167,10 +166,11 @@ impl Reader {
             openings,
             cancelled,
             outcome,
+            ..
         } = step;
         let events = Course::span(&course.events, |row| row.event, *first_event, *events);
         let effects = Course::span(&course.effects, |row| row.effect, *first_effect, *effects);
-        let (Some(events), Some(effects), true) = (events, effects, usize::try_from(*number) == Ok(at)) else {
+        let (Some(events), Some(effects)) = (events, effects) else {
             return Err(self.damaged(&"it has gaps"));
         };
         Ok(Some(StepRecord {

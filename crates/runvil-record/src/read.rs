@@ -186,6 +186,9 @@ impl Reader {
                 .map_err(|detail| database.damaged(format_args!("the record of run {run}: {detail}")))?;
             entries.into_iter().for_each(|entry| course.extend(entry));
         }
+        if !course.is_whole() {
+            return Err(database.damaged(format_args!("the record of run {run}: it has gaps")));
+        }
         let course = Arc::new(course);
         let reader = Self {
             database: database.clone(),

@@ -17,27 +17,15 @@ pub(crate) struct Tally {
     unsent: i64,
     /// The rounds that are not answered.
     open: BTreeSet<i64>,
-    prompt: Count,
-    completion: Count,
+    /// The rounds that reported both counts.
+    reported: i64,
+    prompt_tokens: Option<i64>,
+    completion_tokens: Option<i64>,
 }
 
-/// Tokens, as far as they were reported.
-#[derive(Debug, Default)]
-struct Count {
-    sum: i64,
-    reports: i64,
-}
-
-impl Count {
-    fn add(&mut self, tokens: Option<i64>) {
-        if let Some(tokens) = tokens {
-            self.sum = self.sum.saturating_add(tokens.min(MAX_TOKENS));
-            self.reports += 1;
-        }
-    }
-
-    fn sum(&self) -> Option<i64> {
-        (self.reports > 0).then_some(self.sum)
+fn add(sum: &mut Option<i64>, tokens: Option<i64>) {
+    if let Some(tokens) = tokens {
+        *sum = Some(sum.unwrap_or(0).saturating_add(tokens.min(MAX_TOKENS)));
     }
 }
 
@@ -72,8 +60,9 @@ impl Tally {
 
     pub(crate) fn answer(&mut self, effect: i64, prompt_tokens: Option<i64>, completion_tokens: Option<i64>) {
         if self.open.remove(&effect) {
-            self.prompt.add(prompt_tokens);
-            self.completion.add(completion_tokens);
+            add(&mut self.prompt_tokens, prompt_tokens);
+            add(&mut self.completion_tokens, completion_tokens);
+            self.reported += i64::from(prompt_tokens.is_some() && completion_tokens.is_some());
         }
     }
 
@@ -83,10 +72,42 @@ impl Tally {
         Sums {
             effects: self.effects,
             rounds: sent,
-            prompt_tokens: self.prompt.sum(),
-            completion_tokens: self.completion.sum(),
+            prompt_tokens: self.prompt_tokens,
+            completion_tokens: self.completion_tokens,
             // What was cut short used something, too.
-            unreported: sent - self.prompt.reports.min(self.completion.reports),
+            unreported: sent - self.reported,
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_round_of_which_one_count_is_unknown_is_unreported() {
+        let mut tally = Tally::default();
+        let reports = [
+            Some((Some(5), None)),
+            Some((None, Some(7))),
+            Some((Some(1), Some(2))),
+            None,
+        ];
+        for (effect, report) in (1..).zip(reports) {
+            tally.effect(effect, MODEL_ROUND);
+            if let Some((prompt, completion)) = report {
+                tally.answer(effect, prompt, completion);
+            }
+        }
+        tally.effect(5, MODEL_ROUND);
+        tally.unsent();
+        let sums = Sums {
+            effects: 5,
+            rounds: 4,
+            prompt_tokens: Some(6),
+            completion_tokens: Some(9),
+            unreported: 3,
+        };
+        assert_eq!(tally.sums(), sums);
     }
 }

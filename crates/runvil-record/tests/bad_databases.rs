@@ -161,10 +161,13 @@ fn a_chunk_is_gone() {
     let other = rusqlite::Connection::open(place.path()).expect("a database");
     let second = "DELETE FROM chunks WHERE first = (SELECT first FROM chunks ORDER BY first LIMIT 1 OFFSET 1)";
     assert_eq!(other.execute(second, []).expect("deleted"), 1);
-    let mut history = database.history(run).expect("a history");
-    let error = (0..3).find_map(|_| runvil_engine::History::next_step(&mut history).err());
-    let told = error.expect("told").to_string();
-    assert!(told.contains("it has gaps"), "{told}");
+    for error in [
+        database.history(run).map(drop).expect_err("damaged"),
+        database.events(run).map(drop).expect_err("damaged"),
+    ] {
+        assert!(error.to_string().contains("it has gaps"), "{error}");
+        assert_told(&error, &place.path());
+    }
 }
 
 #[test]
